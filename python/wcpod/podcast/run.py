@@ -1,0 +1,114 @@
+"""One episode from start to finish: check, lock the day, run the graph, save."""
+
+from __future__ import annotations
+
+import datetime as dt
+import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from agent_framework import MiddlewareFailure
+from agent_framework.exceptions import AgentFrameworkException
+
+from wcpod.exceptions import ModelError, PipelineError, WcpodError
+from wcpod.podcast.day_folder import DayExists, DayFolder
+from wcpod.podcast.episode import episode_record
+from wcpod.podcast.models import Model
+from wcpod.podcast.progress import EpisodeSaved, Listener, ignore
+from wcpod.podcast.run_record import RunRecord
+from wcpod.podcast.scripts import Scripts, save_scripts
+from wcpod.podcast.skills import SHIPPED_SKILLS, check_skills
+from wcpod.podcast.workflow import build_workflow, output_of
+
+if TYPE_CHECKING:
+    from wcpod import HyperlightRuntime
+
+
+@dataclass(frozen=True, slots=True)
+class Episode:
+    """A saved episode: where its files are, and the content of `episode.json`."""
+
+    folder: DayFolder
+    record: dict[str, Any]
+
+
+async def run_episode(
+    *,
+    day: dt.date,
+    out: Path,
+    model: Model,
+    open_runtime: Callable[[], AbstractContextManager[HyperlightRuntime]],
+    skills: Path = SHIPPED_SKILLS,
+    force: bool = False,
+    listener: Listener = ignore,
+) -> Episode:
+    """Write the episode of `day` into `out`. Safe to run twice: files appear whole, after everything else worked.
+
+    Args:
+        open_runtime: Opens the one sandbox that the three agents share; called after the checks.
+        force: Replace an episode that the day already has. A rehearsal never replaces an episode of a real model,
+            and may itself be replaced without this.
+
+    Raises:
+        SkillError: before any model call.
+        DayExists: before any model call.
+        ModelError: if a model could not be reached or did not end normally.
+        ToolSurfaceError: if the model was offered, or called, anything but its two tools.
+        ScriptFormatError: if the last text does not hold exactly two scripts.
+        PipelineError: if another run holds the day, the workflow did not end, or the files cannot be written.
+        SandboxError: if the sandbox itself failed.
+    """
+    check_skills(skills)
+    folder = DayFolder(out, day)
+    with folder.lock():
+        _check_replaceable(folder, model, force=force)
+        started = time.monotonic()
+        record = RunRecord(listener)
+        with open_runtime() as runtime:
+
+            def save(scripts: Scripts) -> dict[str, Any]:
+                _check_counters(record, runtime.host_call_counts)
+                episode = episode_record(
+                    day=day,
+                    model=model,
+                    isolation=runtime.isolation,
+                    record=record,
+                    scripts=scripts,
+                    seconds=time.monotonic() - started,
+                )
+                record.tell(EpisodeSaved(save_scripts(scripts, folder, episode)))
+                return episode
+
+            workflow = build_workflow(model, runtime, record, save, skills=skills)
+            try:
+                result = await workflow.run(day.isoformat())
+            except MiddlewareFailure as failure:
+                if isinstance(failure.__cause__, WcpodError):
+                    raise failure.__cause__ from None
+                raise PipelineError(str(failure)) from failure
+            except AgentFrameworkException as error:
+                raise ModelError(f"the model {model.name} failed: {error}") from error
+            return Episode(folder, output_of(result))
+
+
+def _check_replaceable(folder: DayFolder, model: Model, *, force: bool) -> None:
+    existing = folder.existing()
+    if existing != "episode":
+        return
+    if model.rehearsal:
+        raise DayExists(f"{folder.path} holds an episode; a rehearsal does not replace it. Choose another folder.")
+    if not force:
+        raise DayExists(f"{folder.path} holds an episode already; nothing was changed. To write it again: --force")
+
+
+def _check_counters(record: RunRecord, host: dict[str, dict[str, int]]) -> None:
+    """Both ends of the bridge must have seen the same calls."""
+    counted: dict[str, dict[str, int]] = {}
+    for agent, call in record.counts.host_calls():
+        names = counted.setdefault(agent, {})
+        names[call.name] = names.get(call.name, 0) + 1
+    if counted != host:
+        raise PipelineError(f"the counters disagree: {counted} were counted, but the host served {host}")
