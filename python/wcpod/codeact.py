@@ -35,6 +35,7 @@ from agent_framework import (
     function_middleware,
 )
 
+from wcpod.control_characters import neutralise
 from wcpod.exceptions import ToolSurfaceError, WcpodError
 
 if TYPE_CHECKING:
@@ -84,9 +85,7 @@ _KIND_NOTES = {
 class Runtime(Protocol):
     """What executes the code: `wcpod.HyperlightRuntime`, or anything else with its `execute`."""
 
-    def execute(
-        self, code: str, *, agent: str, on_call: Callable[[HostCall], None] | None = None
-    ) -> ExecutionResult:
+    def execute(self, code: str, *, agent: str, on_call: Callable[[HostCall], None] | None = None) -> ExecutionResult:
         """Run `code` from the clean snapshot; `on_call` is called for each host call of the guest, as it ends."""
         ...
 
@@ -290,20 +289,6 @@ def render_result(result: ExecutionResult) -> str:
     if not (result.stdout or result.stderr or result.value) and result.kind == "ok":
         parts.append("Nothing was printed. Use print(...) to see a result.")
     return "\n".join(parts)
-
-
-# C0 without tab and newline, DEL, C1, and the characters that reorder or hide text.
-_CONTROL = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
-
-
-def neutralise(text: str) -> str:
-    """`text` with control, escape, reordering and surrogate characters written out, such as `\\x1b`.
-
-    Tabs and line ends stay; `\\r\\n` becomes `\\n`.
-    """
-    return _CONTROL.sub(
-        lambda found: found[0].encode("unicode_escape", "surrogatepass").decode("ascii"), text.replace("\r\n", "\n")
-    )
 
 
 def _closed_in(tag: str, text: str) -> str:

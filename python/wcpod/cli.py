@@ -1,0 +1,292 @@
+"""The command line: `wcpod run`, `wcpod exec`, `wcpod doctor`. What each exit code means is in `--help`.
+
+Only click is imported here; a command imports what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import datetime as dt
+import json
+import sys
+from collections.abc import Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+
+import click
+
+from wcpod.control_characters import neutralise
+from wcpod.exceptions import (
+    FetchPolicyError,
+    GuestImageError,
+    HypervisorUnavailable,
+    ModelNotConfigured,
+    SandboxError,
+    SkillError,
+    WcpodError,
+)
+
+if TYPE_CHECKING:
+    from wcpod import ExecutionResult, HyperlightRuntime, Limits
+
+FAILED, USAGE, DAY_EXISTS, NO_SANDBOX, NOT_CONFIGURED = 1, 2, 3, 4, 5
+EXEC_TIMEOUT, EXEC_NO_SANDBOX = 124, 125
+INTERRUPTED = 130
+
+_LIMIT_TYPES: dict[str, type] = {"seconds": float, "memory_mib": int, "output_bytes": int, "host_calls": int}
+
+
+class LimitsOption(click.ParamType[dict[str, float]]):
+    """`seconds=10,host_calls=20` as a dict of the limits that were named."""
+
+    name = "NAME=N,..."
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, float]:
+        """Parse the text, or fail with the names that there are."""
+        if isinstance(value, dict):
+            return value
+        limits: dict[str, float] = {}
+        for item in str(value).split(","):
+            name, _, number = item.partition("=")
+            try:
+                limits[name.strip()] = _LIMIT_TYPES[name.strip()](number)
+            except (KeyError, ValueError):
+                self.fail(f"{item!r} is not one of {', '.join(f'{key}=N' for key in _LIMIT_TYPES)}", param, ctx)
+        return limits
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="wcpod", message="wcpod %(version)s")
+def cli() -> None:
+    """Run model-written Python in a Hyperlight micro-VM, and a daily podcast on top of it.
+
+    \b
+    wcpod run              write today's World Cup script (a rehearsal, without network or model)
+    wcpod exec hello.py    run one Python file in the micro-VM
+    wcpod doctor           check this machine
+    """
+
+
+@cli.command()
+@click.option("--date", "day", type=click.DateTime(["%Y-%m-%d"]), help="Day of the episode. Default: today.")
+@click.option(
+    "--model",
+    "kind",
+    type=click.Choice(["rehearsal", "foundry", "openai"]),
+    default="rehearsal",
+    show_default=True,
+    help="Who writes. rehearsal: a scripted stand-in on sample pages, and it says so everywhere.",
+)
+@click.option("--model-name", help="Deployment or model. Default: $FOUNDRY_MODEL or $OPENAI_MODEL.")
+@click.option("--base-url", help="Server for --model openai, for example http://127.0.0.1:8000/v1.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("outputs"),
+    show_default=True,
+    help="Folder that gets one folder a day.",
+)
+@click.option(
+    "--archive",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Read pages from this folder instead of the network. Default for a rehearsal: the sample pages.",
+)
+@click.option("--record", type=click.Path(path_type=Path, file_okay=False), help="Keep every page read in this folder.")
+@click.option(
+    "--skills",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Skills to use instead of those that come with wcpod.",
+)
+@click.option("--limits", type=LimitsOption(), help="Limits of each execution, for example seconds=10,host_calls=20.")
+@click.option("--force", is_flag=True, help="Write a day again that already has an episode.")
+def run(
+    day: dt.datetime | None,
+    kind: str,
+    model_name: str | None,
+    base_url: str | None,
+    out: Path,
+    archive: Path | None,
+    record: Path | None,
+    skills: Path | None,
+    limits: dict[str, float] | None,
+    force: bool,
+) -> None:
+    """Write the day's script: two text files and episode.json under OUT/YYMMDD.
+
+    Nothing appears before everything has worked, and an existing episode is kept unless --force is given. A rehearsal
+    may always be replaced, and never replaces an episode of a real model.
+
+    \b
+    Example:
+      wcpod run --date 2026-06-15
+      wcpod run --model foundry
+      wcpod run --model openai --base-url http://127.0.0.1:8000/v1 --model-name qwen3
+
+    \b
+    Exit codes:
+      0 written            1 failed, nothing changed        2 wrong options
+      3 the day exists     4 no usable sandbox              5 model, skill or package missing
+      130 interrupted
+    """
+    try:
+        from wcpod.podcast.day_folder import DayExists
+        from wcpod.podcast.models import open_model
+        from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
+        from wcpod.podcast.run import run_episode
+        from wcpod.podcast.skills import SHIPPED_SKILLS
+        from wcpod.podcast.terminal import progress_on
+    except ImportError as error:
+        _fail(f"{error}. The podcast needs more packages: pip install 'wcpod[podcast]'", NOT_CONFIGURED)
+
+    from wcpod import HyperlightRuntime
+
+    try:
+        model = open_model(kind, name=model_name, base_url=base_url)
+        pages = archive or (SAMPLE_PAGES if model.rehearsal else None)
+
+        def open_runtime() -> HyperlightRuntime:
+            return HyperlightRuntime(archive=pages, record=record, limits=_limits(limits or {}))
+
+        with progress_on(sys.stdout, rehearsal=model.rehearsal) as listener:
+            episode = asyncio.run(
+                run_episode(
+                    day=(day or dt.datetime.now()).date(),
+                    out=out,
+                    model=model,
+                    open_runtime=open_runtime,
+                    skills=skills or SHIPPED_SKILLS,
+                    force=force,
+                    listener=listener,
+                )
+            )
+    except DayExists as error:
+        _fail(str(error), DAY_EXISTS)
+    except (SkillError, ModelNotConfigured) as error:
+        _fail(str(error), NOT_CONFIGURED)
+    except (HypervisorUnavailable, GuestImageError, SandboxError) as error:
+        _fail(f"{error}\nTo check this machine: wcpod doctor", NO_SANDBOX)
+    except WcpodError as error:
+        _fail(str(error), FAILED)
+    except KeyboardInterrupt:
+        _fail("interrupted; nothing was changed", INTERRUPTED)
+    script = episode.record["script"]
+    click.echo(f"{script['han_characters']} Han characters, about {script['estimated_minutes']} minutes")
+    for path in (episode.folder.simplified, episode.folder.traditional, episode.folder.episode):
+        click.echo(path)
+
+
+@cli.command("exec")
+@click.argument("file", type=click.File("rb"))
+@click.option("--allow-host", "hosts", multiple=True, help="Host that fetch_url may read. Default: none.")
+@click.option(
+    "--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True, help="Seconds."
+)
+@click.option(
+    "--archive",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Read pages from this folder instead of the network.",
+)
+@click.option("--limits", type=LimitsOption(), help="More limits, for example memory_mib=64,output_bytes=4096.")
+@click.option("--json", "as_json", is_flag=True, help="Print the whole result as one JSON object.")
+def execute(
+    file: Any,
+    hosts: tuple[str, ...],
+    timeout: float,
+    archive: Path | None,
+    limits: dict[str, float] | None,
+    as_json: bool,
+) -> None:
+    """Run one Python FILE (- for standard input) in the micro-VM.
+
+    What the code prints goes to standard output and error; on a terminal its control characters are written out.
+
+    \b
+    Example:
+      echo 'print(sum(range(10)))' | wcpod exec -
+      wcpod exec --allow-host www.bbc.com --timeout 10 read_page.py
+
+    \b
+    Exit codes:
+      the exit code of the code; 124 stopped at its time limit; 125 no usable sandbox; 130 interrupted
+    """
+    from wcpod import FetchPolicy, Sandbox
+
+    try:
+        source = file.read().decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise click.UsageError(f"the file is not UTF-8: byte {error.start}") from None
+    try:
+        policy = FetchPolicy(hosts=list(hosts))
+        with Sandbox(policy=policy, archive=archive, limits=_limits({"seconds": timeout, **(limits or {})})) as sandbox:
+            result = sandbox.run(source)
+    except FetchPolicyError as error:
+        raise click.UsageError(str(error)) from None
+    except KeyboardInterrupt:
+        _fail("interrupted", INTERRUPTED)
+    except WcpodError as error:
+        _fail(f"{error}\nTo check this machine: wcpod doctor", EXEC_NO_SANDBOX)
+    if as_json:
+        click.echo(json.dumps(_as_json(result), ensure_ascii=True))
+    else:
+        _write(sys.stdout, result.stdout)
+        _write(sys.stderr, result.stderr)
+        if result.kind not in ("ok", "error"):
+            click.echo(f"wcpod: the run ended by {result.kind}", err=True)
+        if result.truncated is not None:
+            click.echo("wcpod: the output was longer than its limit", err=True)
+    sys.exit(_exit_code(result))
+
+
+@cli.command()
+def doctor() -> None:
+    """Check this machine: boot a guest, restore it, interrupt it, and say what to do if something is missing.
+
+    \b
+    Example:
+      wcpod doctor
+    """
+    from wcpod import doctor as checks
+
+    sys.exit(checks.main())
+
+
+def main() -> None:
+    """Entry point of the `wcpod` command."""
+    cli(prog_name="wcpod")
+
+
+def _limits(named: Mapping[str, Any]) -> Limits:
+    from wcpod import Limits
+
+    try:
+        return Limits(**named)
+    except ValueError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _exit_code(result: ExecutionResult) -> int:
+    if result.kind == "timeout":
+        return EXEC_TIMEOUT
+    if result.kind == "ok":
+        return result.exit_code & 0xFF
+    return result.exit_code & 0xFF or FAILED
+
+
+def _as_json(result: ExecutionResult) -> dict[str, Any]:
+    fields = dataclasses.asdict(result)
+    fields["files"] = {name: len(data) for name, data in result.files.items()}
+    fields["ok"] = result.ok
+    return fields
+
+
+def _write(stream: TextIO, text: str) -> None:
+    if stream.isatty():
+        text = neutralise(text)
+    click.echo(text.encode("utf-8", "backslashreplace"), file=stream, nl=False)
+
+
+def _fail(message: str, code: int) -> NoReturn:
+    click.echo(f"wcpod: {message}", err=True)
+    sys.exit(code)
