@@ -1,1 +1,53 @@
-//! The one way out of a wcpod sandbox.
+//! The one way out of a wcpod sandbox: one URL in, one readable page back, everything in between
+//! checked here.
+//!
+//! ```text
+//! url ─► policy ─► cache ─► pause ─► resolve ─► address ─► client ─► decompress ─► charset ─► extract ─► page
+//!          ▲                                                  │
+//!          └────────────────── redirect ◄─────────────────────┘        every hop, the whole chain
+//! ```
+//!
+//! What it promises, each with a test of its own:
+//!
+//! * the object that the policy checked is the one that connects; a blocked name is not resolved;
+//! * a name is resolved once per hop, and only addresses that were checked are connected to;
+//! * https with a certificate for that name; no proxy, cookie, credential or referrer;
+//! * bounds on headers, content (after decompression), redirects, time, and on the run as a whole.
+//!
+//! Nothing here knows Python or the sandbox.
+
+#![forbid(unsafe_code)]
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+mod address;
+mod answer;
+mod archive;
+mod audit;
+mod authority;
+mod charset;
+mod client;
+mod decompress;
+mod element;
+mod extract;
+mod fetch;
+mod ledger;
+mod limits;
+mod media_type;
+mod outline;
+mod page;
+mod policy;
+mod redirect;
+mod resolve;
+mod scan;
+mod stop;
+mod text;
+
+pub use archive::ArchiveError;
+pub use audit::{AuditLog, AuditRecord};
+pub use fetch::{FetchReply, FetchSession, SessionBuilder, SessionError};
+pub use limits::{FetchLimits, LimitsError};
+pub use page::{
+    BODY_BYTES, FetchRequest, Format, Page, Status, UnknownFormat, extract_page, extract_page_at,
+};
+pub use policy::{Decision, FetchPolicy, MAX_URL_BYTES, PolicyError};
+pub use resolve::{Network, Resolver, SystemResolver};

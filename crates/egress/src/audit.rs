@@ -1,0 +1,197 @@
+//! One record per fetch, for the operator. It never holds a page's content or a secret: user names
+//! and passwords are cut out of URLs.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use jiff::Timestamp;
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+
+use crate::authority::shown;
+use crate::page::Status;
+
+/// The longest URL in a record, in characters.
+const URL_CHARACTERS: usize = 2048;
+
+/// What happened in one fetch.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AuditRecord {
+    /// When it started, RFC 3339 in UTC.
+    pub time: String,
+    /// Who asked. Empty here; the caller that knows fills it in.
+    pub agent: Option<String>,
+    /// The URL that was asked for, without user name and password, bounded.
+    pub url: String,
+    /// The URL that answered, or, when a redirect was refused, the URL that was refused.
+    pub final_url: String,
+    /// How it ended.
+    pub status: Status,
+    /// `"allow"`, or `"block"` when a rule refused it.
+    pub decision: &'static str,
+    /// Why it is not ok, or why the page is not whole.
+    pub reason: Option<String>,
+    /// The last host that was decided about.
+    pub host: Option<String>,
+    /// The last address that was connected to; none from an archive or the cache.
+    pub address: Option<String>,
+    /// The status code of the last response.
+    pub http_status: Option<u16>,
+    /// Bytes of the page after decompression.
+    pub bytes: u64,
+    /// SHA-256 of those bytes, in lower-case hexadecimal.
+    pub sha256: Option<String>,
+    /// The page's title.
+    pub title: Option<String>,
+    /// How long it took, waits included, in seconds.
+    pub duration: f64,
+    /// Whether the page came from this run's cache; then nothing was sent.
+    pub from_cache: bool,
+    /// Redirects that were followed.
+    pub redirects: u32,
+    /// Whether the page was cut before its end.
+    pub truncated: bool,
+    /// Why the page could not be kept in the record folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub record_error: Option<String>,
+}
+
+impl AuditRecord {
+    pub(crate) fn started(url: &str) -> Self {
+        let url = loggable(url);
+        Self {
+            time: Timestamp::now().to_string(),
+            agent: None,
+            final_url: url.clone(),
+            url,
+            status: Status::Error,
+            decision: "allow",
+            reason: None,
+            host: None,
+            address: None,
+            http_status: None,
+            bytes: 0,
+            sha256: None,
+            title: None,
+            duration: 0.0,
+            from_cache: false,
+            redirects: 0,
+            truncated: false,
+            record_error: None,
+        }
+    }
+}
+
+/// A file of audit records, one JSON object a line. Safe to share between threads.
+#[derive(Debug)]
+pub struct AuditLog(Mutex<File>);
+
+impl AuditLog {
+    /// Opens `path` to append to it.
+    ///
+    /// # Errors
+    /// The file cannot be created or opened.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let file = OpenOptions::new().create(true).append(true).open(path)?;
+        Ok(Self(Mutex::new(file)))
+    }
+
+    /// Appends one record as one whole line.
+    ///
+    /// # Errors
+    /// The line cannot be written.
+    pub fn append(&self, record: &AuditRecord) -> io::Result<()> {
+        let mut line = serde_json::to_vec(record)?;
+        line.push(b'\n');
+        let mut file = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        file.write_all(&line)
+    }
+}
+
+/// The SHA-256 of `bytes` in lower-case hexadecimal.
+pub(crate) fn hex_sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// A URL as it may be written down or shown: without credentials, on one line, bounded.
+pub(crate) fn loggable(url: &str) -> String {
+    let mut text = without_credentials(url);
+    if text.chars().nth(URL_CHARACTERS).is_some() {
+        text = text.chars().take(URL_CHARACTERS).chain(['…']).collect();
+    }
+    if text.chars().any(|c| c.is_control()) {
+        text = text
+            .chars()
+            .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+            .collect();
+    }
+    text
+}
+
+fn without_credentials(url: &str) -> String {
+    let Some(start) = url.find("//").map(|at| at + 2) else {
+        return match url.rsplit_once('@') {
+            Some((_, rest)) => format!("…@{}", shown(rest)),
+            None => url.to_owned(),
+        };
+    };
+    let (head, rest) = url.split_at(start);
+    let end = rest.find(['/', '?', '#', '\\']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{head}…{}", &rest[at..]),
+        None => url.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_never_written_down() {
+        for (url, expected) in [
+            ("https://user:secret@evil.com/a@b", "https://…@evil.com/a@b"),
+            ("https://a@b@evil.com", "https://…@evil.com"),
+            ("user:secret@evil.com", "…@evil.com"),
+            ("https://www.bbc.com/@x", "https://www.bbc.com/@x"),
+            ("https://a\nb", "https://a\u{fffd}b"),
+        ] {
+            assert_eq!(loggable(url), expected);
+        }
+        assert_eq!(loggable(&"x".repeat(10_000)).chars().count(), 2049);
+    }
+
+    #[test]
+    fn a_log_has_one_json_object_a_line() {
+        let folder = tempfile::tempdir().expect("folder");
+        let path = folder.path().join("audit.jsonl");
+        let mut record = AuditRecord::started("https://www.bbc.com/\n");
+        for agent in ["SearchAgent", "ContentAgent"] {
+            record.agent = Some(agent.into());
+            AuditLog::open(&path)
+                .expect("log")
+                .append(&record)
+                .expect("line");
+        }
+        let text = std::fs::read_to_string(&path).expect("log");
+        let agents: Vec<String> = text
+            .lines()
+            .map(|line| serde_json::from_str::<serde_json::Value>(line).expect("json"))
+            .map(|line| line["agent"].as_str().expect("agent").to_owned())
+            .collect();
+        assert_eq!(agents, ["SearchAgent", "ContentAgent"]);
+    }
+
+    #[test]
+    fn the_hash_is_sha256() {
+        assert_eq!(
+            hex_sha256(b"abc"),
+            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        );
+    }
+}

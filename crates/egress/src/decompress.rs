@@ -1,0 +1,226 @@
+//! From the bytes on the wire to the bytes of the page, never more than a bound of either.
+//!
+//! Nothing is allocated for a length that a server announces; buffers grow with what arrived.
+
+use std::io::{self, Read};
+
+use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+
+use crate::stop::Stop;
+
+/// Wire bytes allowed beyond the page bound: incompressible data grows a little when compressed.
+const WIRE_SLACK: u64 = 64 * 1024;
+
+/// The content of a response, decompressed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Content {
+    pub(crate) bytes: Vec<u8>,
+    /// Why there is less than the server has, or `None` for the whole page.
+    pub(crate) cut: Option<Cut>,
+}
+
+/// Why a page is not whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Cut {
+    /// It is longer than the bound.
+    Bound,
+    /// The connection ended first.
+    Connection,
+}
+
+/// Reads at most `bound` bytes of content out of `wire`.
+///
+/// `encoding` is the `Content-Encoding` header: none, `identity`, `gzip`, `x-gzip` or `deflate`
+/// (zlib or raw). Anything else, and more than one, is an error.
+pub(crate) fn decompress(
+    wire: impl Read,
+    encoding: Option<&str>,
+    bound: usize,
+) -> Result<Content, Stop> {
+    let wire = wire.take((bound as u64).saturating_add(WIRE_SLACK));
+    let encoding = encoding.map(|name| name.trim().to_ascii_lowercase());
+    match encoding.as_deref() {
+        None | Some("" | "identity") => read_bounded(wire, bound),
+        Some("gzip" | "x-gzip") => read_bounded(MultiGzDecoder::new(wire), bound),
+        Some("deflate") => {
+            let (head, wire) = peek(wire)?;
+            let wire = head.as_slice().chain(wire);
+            if is_zlib(&head) {
+                read_bounded(ZlibDecoder::new(wire), bound)
+            } else {
+                read_bounded(DeflateDecoder::new(wire), bound)
+            }
+        }
+        Some(other) => Err(Stop::failed(format!(
+            "the content encoding {:?} is not supported",
+            crate::authority::shown(other)
+        ))),
+    }
+}
+
+fn read_bounded(mut content: impl Read, bound: usize) -> Result<Content, Stop> {
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 16 * 1024];
+    loop {
+        match content.read(&mut chunk) {
+            Ok(0) => return Ok(Content { bytes, cut: None }),
+            Ok(count) => {
+                let room = bound - bytes.len();
+                bytes.extend_from_slice(&chunk[..count.min(room)]);
+                if count > room {
+                    let cut = Some(Cut::Bound);
+                    return Ok(Content { bytes, cut });
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof && !bytes.is_empty() => {
+                let cut = Some(Cut::Connection);
+                return Ok(Content { bytes, cut });
+            }
+            Err(error) => return Err(explain(&error)),
+        }
+    }
+}
+
+fn explain(error: &io::Error) -> Stop {
+    let timed_out = error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref())
+        .is_some_and(|inner| matches!(inner, ureq::Error::Timeout(_)));
+    if timed_out || error.kind() == io::ErrorKind::TimedOut {
+        return Stop::deadline("reading the page");
+    }
+    Stop::failed(format!("the page could not be read: {error}"))
+}
+
+/// The first two bytes, or fewer when there are no more.
+fn peek<R: Read>(mut wire: R) -> Result<(Vec<u8>, R), Stop> {
+    let mut head = Vec::with_capacity(2);
+    wire.by_ref()
+        .take(2)
+        .read_to_end(&mut head)
+        .map_err(|error| explain(&error))?;
+    Ok((head, wire))
+}
+
+/// True for the two bytes that start a zlib stream (RFC 1950); raw deflate has no header.
+fn is_zlib(head: &[u8]) -> bool {
+    match head {
+        [first, second] => {
+            first & 0x0f == 8 && (u16::from(*first) << 8 | u16::from(*second)).is_multiple_of(31)
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use flate2::Compression;
+    use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
+
+    use super::*;
+
+    fn gzip(content: &[u8]) -> Vec<u8> {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
+        encoder.write_all(content).expect("in memory");
+        encoder.finish().expect("in memory")
+    }
+
+    fn whole(bytes: &[u8]) -> Result<Content, Stop> {
+        Ok(Content {
+            bytes: bytes.to_vec(),
+            cut: None,
+        })
+    }
+
+    #[test]
+    fn every_supported_encoding_gives_the_content_back() {
+        let content = b"a page, a page, a page";
+        let mut zlib = ZlibEncoder::new(Vec::new(), Compression::best());
+        zlib.write_all(content).expect("in memory");
+        let mut raw = DeflateEncoder::new(Vec::new(), Compression::best());
+        raw.write_all(content).expect("in memory");
+        for (encoding, wire) in [
+            (None, content.to_vec()),
+            (Some(""), content.to_vec()),
+            (Some("identity"), content.to_vec()),
+            (Some("gzip"), gzip(content)),
+            (Some(" X-GZip "), gzip(content)),
+            (Some("deflate"), zlib.finish().expect("in memory")),
+            (Some("deflate"), raw.finish().expect("in memory")),
+        ] {
+            assert_eq!(
+                decompress(&wire[..], encoding, 100),
+                whole(content),
+                "{encoding:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_bound_counts_content_not_wire_bytes() {
+        let wire = gzip(&[b'a'; 1000]);
+        assert!(wire.len() < 100);
+        assert_eq!(
+            decompress(&wire[..], Some("gzip"), 1000),
+            whole(&[b'a'; 1000])
+        );
+        let content = decompress(&wire[..], Some("gzip"), 999).expect("cut");
+        assert_eq!(content.bytes, [b'a'; 999]);
+        assert_eq!(content.cut, Some(Cut::Bound));
+    }
+
+    #[test]
+    fn concatenated_members_share_the_bound() {
+        let mut wire = gzip(b"one");
+        wire.extend(gzip(b"two"));
+        assert_eq!(decompress(&wire[..], Some("gzip"), 100), whole(b"onetwo"));
+        assert_eq!(
+            decompress(&wire[..], Some("gzip"), 4).expect("cut").bytes,
+            b"onet"
+        );
+    }
+
+    #[test]
+    fn wire_bytes_without_content_are_bounded_too() {
+        let empty = gzip(b"");
+        let endless = std::iter::repeat_n(empty, 100_000)
+            .flatten()
+            .collect::<Vec<u8>>();
+        let mut rest = &endless[..];
+        let content = decompress(&mut rest, Some("gzip"), 10);
+        assert!(content.is_ok() || content.is_err());
+        assert!(endless.len() - rest.len() <= 10 + 64 * 1024);
+    }
+
+    #[test]
+    fn an_early_end_keeps_what_arrived() {
+        let noise: Vec<u8> = (0..40_000u32)
+            .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
+            .collect();
+        let wire = gzip(&noise);
+        let content = decompress(&wire[..wire.len() - 100], Some("gzip"), 100_000).expect("part");
+        assert_eq!(content.cut, Some(Cut::Connection));
+        assert!(noise.starts_with(&content.bytes));
+        assert!(content.bytes.len() > 30_000);
+    }
+
+    #[test]
+    fn what_is_not_what_it_says_is_an_error() {
+        assert_eq!(
+            decompress(&b"x"[..], Some("br"), 10),
+            Err(Stop::failed("the content encoding \"br\" is not supported"))
+        );
+        assert_eq!(
+            decompress(&b"x"[..], Some("gzip, gzip"), 10),
+            Err(Stop::failed(
+                "the content encoding \"gzip,\u{fffd}gzip\" is not supported"
+            ))
+        );
+        for encoding in ["gzip", "deflate"] {
+            assert!(decompress(&b"<html>not compressed"[..], Some(encoding), 10).is_err());
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! The chain: policy → cache → pause → resolve → connect → read → decode → extract, once per hop.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::net::IpAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::answer::Answer;
+use crate::archive::{Archive, ArchiveError, Entry, Recorder};
+use crate::audit::{AuditRecord, hex_sha256, loggable};
+use crate::authority::shown;
+use crate::client::Client;
+use crate::decompress::{Content, Cut, decompress};
+use crate::extract::Document;
+use crate::ledger::Ledger;
+use crate::limits::{FetchLimits, LimitsError};
+use crate::media_type::MediaType;
+use crate::page::{BODY_BYTES, FetchRequest, Page, Status};
+use crate::policy::{FetchPolicy, Target};
+use crate::redirect::follow;
+use crate::resolve::Network;
+use crate::stop::Stop;
+
+/// The answer to one [`FetchRequest`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct FetchReply {
+    /// What the sandbox gets.
+    pub page: Page,
+    /// What the operator gets.
+    pub audit: AuditRecord,
+}
+
+/// A session that cannot be set up.
+#[derive(Debug)]
+pub enum SessionError {
+    /// A limit cannot be meant.
+    Limits(LimitsError),
+    /// The archive cannot be read, or the record folder cannot be written.
+    Archive(ArchiveError),
+}
+
+impl fmt::Display for SessionError {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Limits(error) => error.fmt(out),
+            Self::Archive(error) => error.fmt(out),
+        }
+    }
+}
+
+impl std::error::Error for SessionError {}
+
+/// Where pages come from.
+enum Source {
+    Network(Client),
+    Archive(Archive),
+}
+
+/// How a [`FetchSession`] is set up.
+#[derive(Debug, Clone)]
+pub struct SessionBuilder {
+    policy: FetchPolicy,
+    limits: FetchLimits,
+    network: Network,
+    archive: Option<PathBuf>,
+    record: Option<PathBuf>,
+}
+
+impl SessionBuilder {
+    /// Sets the bounds of the run.
+    #[must_use]
+    pub fn limits(mut self, limits: FetchLimits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// Replays pages from this folder instead of the network, behind the same policy.
+    #[must_use]
+    pub fn archive(mut self, folder: impl AsRef<Path>) -> Self {
+        self.archive = Some(folder.as_ref().to_owned());
+        self
+    }
+
+    /// Keeps every response in this folder, in the archive's format.
+    #[must_use]
+    pub fn record(mut self, folder: impl AsRef<Path>) -> Self {
+        self.record = Some(folder.as_ref().to_owned());
+        self
+    }
+
+    /// Puts another network below the policy, for tests.
+    #[must_use]
+    pub fn network(mut self, network: Network) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// Opens the session. No network access.
+    ///
+    /// # Errors
+    /// [`SessionError`]: a limit that cannot be meant, an archive or record folder that cannot be
+    /// used.
+    pub fn build(self) -> Result<FetchSession, SessionError> {
+        self.limits.validate().map_err(SessionError::Limits)?;
+        let source = match &self.archive {
+            Some(folder) => Source::Archive(Archive::open(folder).map_err(SessionError::Archive)?),
+            None => Source::Network(Client::new(self.network, &self.limits)),
+        };
+        let recorder = self.record.as_deref().map(Recorder::open).transpose();
+        Ok(FetchSession {
+            policy: self.policy,
+            source,
+            recorder: recorder.map_err(SessionError::Archive)?,
+            limits: self.limits,
+            ledger: Ledger::default(),
+            cache: Mutex::default(),
+        })
+    }
+}
+
+/// The fetches of one run: one policy, one set of limits, one cache. Usable from any thread.
+pub struct FetchSession {
+    policy: FetchPolicy,
+    limits: FetchLimits,
+    source: Source,
+    recorder: Option<Recorder>,
+    ledger: Ledger,
+    cache: Mutex<HashMap<String, Arc<Kept>>>,
+}
+
+/// A page that was fetched whole, kept for the run.
+struct Kept {
+    document: Document,
+    final_url: String,
+    host: String,
+    http_status: u16,
+    bytes: u64,
+    sha256: String,
+    redirects: u32,
+    note: Option<String>,
+}
+
+impl FetchSession {
+    /// Starts the set-up of a session over the system's network with the default limits.
+    #[must_use]
+    pub fn builder(policy: FetchPolicy) -> SessionBuilder {
+        SessionBuilder {
+            policy,
+            limits: FetchLimits::default(),
+            network: Network::system(),
+            archive: None,
+            record: None,
+        }
+    }
+
+    /// The policy of every fetch and every redirect.
+    #[must_use]
+    pub fn policy(&self) -> &FetchPolicy {
+        &self.policy
+    }
+
+    /// Fetches one page. Blocks until it is there, refused, failed, or the earlier of `deadline`
+    /// and [`FetchLimits::deadline`] has passed. Never panics on anything the network sends.
+    #[must_use]
+    pub fn fetch(&self, request: &FetchRequest, deadline: Instant) -> FetchReply {
+        let started = Instant::now();
+        let deadline = deadline.min(started + self.limits.deadline);
+        let mut audit = AuditRecord::started(&request.url);
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.run(request, deadline, &mut audit)))
+            .unwrap_or_else(|_| Err(Stop::failed("the page could not be processed")));
+        let page = match outcome {
+            Ok(kept) => self.page(&kept, request),
+            Err(Stop::Blocked(refused)) => {
+                audit.decision = "block";
+                audit.host = refused.host.or(audit.host);
+                Page::without(Status::Blocked, &audit.final_url, refused.reason)
+            }
+            Err(Stop::Failed(reason)) => Page::without(Status::Error, &audit.final_url, reason),
+        };
+        audit.status = page.status;
+        audit.reason.clone_from(&page.reason);
+        audit.duration = started.elapsed().as_secs_f64();
+        FetchReply { page, audit }
+    }
+
+    fn page(&self, kept: &Kept, request: &FetchRequest) -> Page {
+        let mut page = Page::of(
+            &kept.document,
+            &kept.final_url,
+            request.offset,
+            request.format,
+            BODY_BYTES,
+        );
+        page.reason.clone_from(&kept.note);
+        page
+    }
+
+    fn run(
+        &self,
+        request: &FetchRequest,
+        deadline: Instant,
+        audit: &mut AuditRecord,
+    ) -> Result<Arc<Kept>, Stop> {
+        self.ledger.count(&self.limits)?;
+        let target = self.policy.admit(&request.url)?;
+        note_target(audit, &target);
+        if let Some(kept) = self.cached(target.url().as_str()) {
+            audit.from_cache = true;
+            note_page(audit, &kept);
+            return Ok(kept);
+        }
+        let _slot = self.ledger.slot(&self.limits, deadline)?;
+        let asked = target.url().to_string();
+        let kept = Arc::new(self.load(target, deadline, audit)?);
+        note_page(audit, &kept);
+        self.keep(asked, &kept);
+        Ok(kept)
+    }
+
+    /// Follows redirects to a page and reads it.
+    fn load(
+        &self,
+        mut target: Target,
+        deadline: Instant,
+        audit: &mut AuditRecord,
+    ) -> Result<Kept, Stop> {
+        loop {
+            let answer = self.ask(&target, deadline, audit)?;
+            audit.http_status = Some(answer.status);
+            if !answer.is_redirect() {
+                return self.read(&target, answer, audit);
+            }
+            self.record(entry(&target, &answer), None, audit);
+            if audit.redirects >= self.limits.redirects {
+                return Err(Stop::failed(format!(
+                    "there are more than {} redirects",
+                    self.limits.redirects
+                )));
+            }
+            target = follow(&self.policy, &target, answer.location.as_deref()).map_err(
+                |(stop, url)| {
+                    audit.final_url = loggable(&url);
+                    stop
+                },
+            )?;
+            audit.redirects += 1;
+            note_target(audit, &target);
+        }
+    }
+
+    /// One response for one hop: asked again once if the server says when.
+    fn ask(
+        &self,
+        target: &Target,
+        deadline: Instant,
+        audit: &mut AuditRecord,
+    ) -> Result<Answer, Stop> {
+        let client = match &self.source {
+            Source::Archive(archive) => return archive.answer(target),
+            Source::Network(client) => client,
+        };
+        let addresses = client.network().resolve(target.host(), deadline)?;
+        let first = self.send(client, target, &addresses, deadline, audit)?;
+        let Some(wait) = first.asks_to_wait(SystemTime::now()) else {
+            return Ok(first);
+        };
+        drop(first);
+        pause(wait, deadline).map_err(|_| {
+            Stop::failed(format!(
+                "host {} asks to wait {} s, which is longer than this fetch may take",
+                target.host(),
+                wait.as_secs()
+            ))
+        })?;
+        self.send(client, target, &addresses, deadline, audit)
+    }
+
+    fn send(
+        &self,
+        client: &Client,
+        target: &Target,
+        addresses: &[IpAddr],
+        deadline: Instant,
+        audit: &mut AuditRecord,
+    ) -> Result<Answer, Stop> {
+        pause(
+            self.ledger.pause_before(target.host(), self.limits.pause),
+            deadline,
+        )
+        .map_err(|_| Stop::deadline(&format!("waiting to ask {} again", target.host())))?;
+        let answer = client.send(target, addresses, deadline)?;
+        audit.address = answer.address.map(|address| address.to_string());
+        Ok(answer)
+    }
+
+    /// Reads the body of the last response and makes a page of it.
+    fn read(&self, target: &Target, answer: Answer, audit: &mut AuditRecord) -> Result<Kept, Stop> {
+        let mut entry = entry(target, &answer);
+        let status = answer.status;
+        if !(200..300).contains(&status) {
+            self.record(entry, None, audit);
+            return Err(Stop::failed(format!(
+                "host {} answered {status}",
+                target.host()
+            )));
+        }
+        let content_type = answer.content_type.clone().unwrap_or_default();
+        let media_type = MediaType::parse(&content_type);
+        if !media_type.is_text() {
+            self.record(entry, None, audit);
+            return Err(not_text(target, &media_type));
+        }
+        let mut allowance = self.ledger.allowance(&self.limits)?;
+        let mut content = decompress(
+            answer.body,
+            answer.content_encoding.as_deref(),
+            allowance.bytes(),
+        )?;
+        allowance.spend(content.bytes.len());
+        if answer.truncated {
+            content.cut = content.cut.or(Some(Cut::Bound));
+        }
+        let sha256 = hex_sha256(&content.bytes);
+        if answer.sha256.is_some_and(|expected| expected != sha256) && content.cut.is_none() {
+            return Err(Stop::failed(
+                "the archived page is not the one that was recorded",
+            ));
+        }
+        entry.truncated = content.cut.is_some();
+        self.record(entry, Some(&content.bytes), audit);
+        Ok(Kept {
+            document: Document::read(&content.bytes, &content_type, target.url().as_str()),
+            final_url: target.url().to_string(),
+            host: target.host().to_owned(),
+            http_status: status,
+            bytes: content.bytes.len() as u64,
+            sha256,
+            redirects: audit.redirects,
+            note: truncation(&content),
+        })
+    }
+
+    fn cached(&self, url: &str) -> Option<Arc<Kept>> {
+        let cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.get(url).cloned()
+    }
+
+    fn keep(&self, asked: String, kept: &Arc<Kept>) {
+        let mut cache = self.cache.lock().unwrap_or_else(PoisonError::into_inner);
+        cache.insert(kept.final_url.clone(), Arc::clone(kept));
+        cache.insert(asked, Arc::clone(kept));
+    }
+
+    /// A page that cannot be recorded is still a page; the audit says what happened.
+    fn record(&self, entry: Entry, body: Option<&[u8]>, audit: &mut AuditRecord) {
+        if let Some(recorder) = &self.recorder
+            && let Err(error) = recorder.record(entry, body)
+        {
+            audit.record_error = Some(error.to_string());
+        }
+    }
+}
+
+impl fmt::Debug for FetchSession {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("FetchSession")
+            .field("policy", &self.policy)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Sleeps, unless that would outlast the deadline.
+fn pause(wait: Duration, deadline: Instant) -> Result<(), ()> {
+    if Instant::now() + wait >= deadline {
+        return Err(());
+    }
+    thread::sleep(wait);
+    Ok(())
+}
+
+fn note_target(audit: &mut AuditRecord, target: &Target) {
+    audit.final_url = target.url().to_string();
+    audit.host = Some(target.host().to_owned());
+}
+
+fn note_page(audit: &mut AuditRecord, kept: &Kept) {
+    audit.final_url.clone_from(&kept.final_url);
+    audit.host = Some(kept.host.clone());
+    audit.http_status = Some(kept.http_status);
+    audit.bytes = kept.bytes;
+    audit.sha256 = Some(kept.sha256.clone());
+    audit.title = Some(kept.document.title.clone());
+    audit.redirects = kept.redirects;
+    audit.truncated = kept.note.is_some();
+}
+
+fn entry(target: &Target, answer: &Answer) -> Entry {
+    Entry {
+        url: target.url().to_string(),
+        status: answer.status,
+        content_type: answer.content_type.clone(),
+        location: answer.location.clone(),
+        file: None,
+        sha256: None,
+        truncated: false,
+    }
+}
+
+fn not_text(target: &Target, media_type: &MediaType) -> Stop {
+    let what = match media_type.essence() {
+        "" => "content of an unnamed type".to_owned(),
+        essence => shown(essence),
+    };
+    let host = target.host();
+    Stop::blocked(
+        format!("host {host} sent {what}, and only text may come in"),
+        Some(host),
+    )
+}
+
+fn truncation(content: &Content) -> Option<String> {
+    let bytes = content.bytes.len();
+    match content.cut? {
+        Cut::Bound => Some(format!(
+            "truncated: only the first {bytes} bytes of the page were read"
+        )),
+        Cut::Connection => Some(format!(
+            "truncated: the connection ended after {bytes} bytes of the page"
+        )),
+    }
+}
