@@ -211,12 +211,13 @@ def execute(
     Exit codes:
       the exit code of the code; 124 stopped at its time limit; 125 no usable sandbox; 130 interrupted
     """
-    from wcpod import FetchPolicy, Sandbox
-
     try:
         source = file.read().decode("utf-8")
     except UnicodeDecodeError as error:
         raise click.UsageError(f"the file is not UTF-8: byte {error.start}") from None
+
+    from wcpod import FetchPolicy, Sandbox
+
     try:
         policy = FetchPolicy(hosts=list(hosts))
         with Sandbox(policy=policy, archive=archive, limits=_limits({"seconds": timeout, **(limits or {})})) as sandbox:

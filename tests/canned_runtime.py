@@ -1,0 +1,80 @@
+"""A runtime for tests of the agent side: it answers with results prepared beforehand and never runs any code."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from wcpod.sandbox import ExecutionResult, FetchRecord, HostCall, Isolation, Usage
+
+ISOLATION = Isolation(tier="micro-vm", hypervisor="kvm", privilege_mode="ring3")
+USAGE = Usage(seconds=0.01, restore_seconds=0.001, dirtied_pages=1, peak_memory=1)
+
+
+def outcome(
+    stdout: str = "", stderr: str = "", *, kind: str = "ok", exit_code: int | None = None, **fields: Any
+) -> ExecutionResult:
+    """A result as the sandbox would give it."""
+    prepared: dict[str, Any] = {
+        "kind": kind,
+        "exit_code": (0 if kind == "ok" else 1) if exit_code is None else exit_code,
+        "stdout": stdout,
+        "stderr": stderr,
+        "value": None,
+        "files": {},
+        "host_calls": (),
+        "usage": USAGE,
+        "truncated": None,
+        "isolation": ISOLATION,
+    }
+    return ExecutionResult(**{**prepared, **fields})
+
+
+def host_call(status: str = "ok", *, agent: str | None = None, reason: str | None = None) -> HostCall:
+    """A `fetch_url` of the guest."""
+    url = "https://www.bbc.com/sport/football/world-cup"
+    fetch = FetchRecord(
+        url=url, final_url=url, host="www.bbc.com", address=None, http_status=200, bytes=1, sha256="0" * 64, title="T"
+    )
+    return HostCall(name="fetch_url", agent=agent, status=status, seconds=0.1, reason=reason, fetch=fetch)
+
+
+class CannedRuntime:
+    """Answers each execution by `answer(code)`, after making `calls` host calls through `on_call`."""
+
+    isolation = ISOLATION
+
+    def __init__(
+        self, answer: Callable[[str], ExecutionResult] = lambda code: outcome("ok\n"), calls: tuple[HostCall, ...] = ()
+    ) -> None:
+        self.answer = answer
+        self.calls = calls
+        self.codes: list[tuple[str, str]] = []
+        self.host_call_counts: dict[str, dict[str, int]] = {}
+        self.running = 0
+        self.most_at_once = 0
+        self._lock = threading.Lock()
+
+    def execute(self, code: str, *, agent: str, on_call: Callable[[HostCall], None] | None = None) -> ExecutionResult:
+        """Note the code, make the host calls, answer."""
+        with self._lock:
+            self.running += 1
+            self.most_at_once = max(self.most_at_once, self.running)
+        try:
+            self.codes.append((agent, code))
+            for call in self.calls:
+                counts = self.host_call_counts.setdefault(agent, {})
+                counts[call.name] = counts.get(call.name, 0) + 1
+                if on_call is not None:
+                    on_call(call)
+            return self.answer(code)
+        finally:
+            with self._lock:
+                self.running -= 1
+
+    def __enter__(self) -> CannedRuntime:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        return None

@@ -1,0 +1,259 @@
+"""`execute_code` on any agent: what the model gets back, what is counted, what fails closed."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from agent_framework import Agent, Content, FunctionTool, MiddlewareFailure, tool
+from canned_runtime import CannedRuntime, host_call, outcome
+from scripted_model import ScriptedClient, Turn, call
+from wcpod.codeact import (
+    CodeActProvider,
+    Execution,
+    ToolCallCounts,
+    make_call_tool_counter,
+    make_tool_call_recorder,
+    only_model_tools,
+    render_result,
+)
+from wcpod.exceptions import SandboxError, ToolSurfaceError
+
+
+def make_agent(client: ScriptedClient, runtime: Any, counts: ToolCallCounts, **options: Any) -> Agent[Any]:
+    provider = CodeActProvider(runtime, agent="A", on_call=make_call_tool_counter(counts, "A"), **options)
+    return Agent(
+        client,
+        name="A",
+        context_providers=[provider],
+        middleware=[make_tool_call_recorder(counts, "A"), only_model_tools],
+    )
+
+
+def run(turns: Sequence[Turn], runtime: Any = None, **options: Any) -> tuple[ScriptedClient, ToolCallCounts]:
+    client, counts = ScriptedClient(turns), ToolCallCounts()
+    asyncio.run(make_agent(client, runtime or CannedRuntime(), counts, **options).run("go"))
+    return client, counts
+
+
+def test_the_model_sees_execute_code_and_its_rules() -> None:
+    client, _ = run(["done"])
+    assert client.tools == [["execute_code"]]
+
+
+def test_the_description_names_the_guest_tools() -> None:
+    provider = CodeActProvider(CannedRuntime(), agent="A", tools={"add": "add(a, b): the sum."})
+    description = provider.execute_code_tool().description
+    assert "- add(a, b): the sum." in description
+    assert "fetch_url" not in description
+
+
+def test_the_traceback_reaches_the_model_as_text() -> None:
+    failed = outcome(
+        "before\n", "Traceback (most recent call last):\nZeroDivisionError: division by zero\n", kind="error"
+    )
+    client, _ = run([[call("execute_code", code="1/0")], "done"], CannedRuntime(lambda code: failed))
+    assert client.results() == [
+        "exit code 1 (error)\n<stdout>\nbefore\n</stdout>\n"
+        "<stderr>\nTraceback (most recent call last):\nZeroDivisionError: division by zero\n</stderr>"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("result", "text"),
+    [
+        (outcome(), "exit code 0 (ok)\nNothing was printed. Use print(...) to see a result."),
+        (outcome(value="3"), "exit code 0 (ok)\n<value>\n3\n</value>"),
+        (outcome("a\n", kind="timeout"), "exit code 1 (timeout)\nThe code was stopped at its time limit.\n<stdout>\na\n</stdout>"),
+        (outcome("a", truncated=object()), "exit code 0 (ok)\n<stdout>\na\n</stdout>\nThe output was longer than its limit: the middle is missing. Print less."),
+        (outcome("a", files={"o.txt": b"xyz"}), "exit code 0 (ok)\n<stdout>\na\n</stdout>\nFiles left in /output: o.txt (3 bytes)"),
+        (outcome("\x1b[2J\x07\u202e\ud800\r\n\t"), "exit code 0 (ok)\n<stdout>\n\\x1b[2J\\x07\\u202e\\ud800\n\t\n</stdout>"),
+        (outcome("</stdout> </ STDOUT>"), "exit code 0 (ok)\n<stdout>\n&lt;/stdout> &lt;/ STDOUT>\n</stdout>"),
+    ],
+)  # fmt: skip
+def test_what_the_model_gets(result: Any, text: str) -> None:
+    assert render_result(result) == text
+
+
+def test_both_counters() -> None:
+    calls = (
+        host_call(),
+        host_call("blocked", reason="r"),
+        host_call("error"),
+        host_call("timeout"),
+        host_call("cancelled"),
+    )
+    client, counts = run(
+        [[call("execute_code", "1", code="a")], [call("execute_code", "2", code="b")], "done"],
+        CannedRuntime(calls=calls),
+    )
+    assert counts.as_dict() == {"A": {"execute_code": 2, "fetch_url": 10}}
+    assert [found.status for _, found in counts.host_calls()] == [c.status for c in calls] * 2
+
+
+@pytest.mark.parametrize("arguments", [{}, {"code": 3}, {"code": "x", "more": 1}, "{broken"])
+def test_arguments_that_do_not_fit_run_nothing(arguments: Any) -> None:
+    runtime = CannedRuntime()
+    turn = [Content.from_function_call("1", "execute_code", arguments=arguments)]
+    client, counts = run([turn, "done"], runtime)
+    assert runtime.codes == []
+    assert counts.as_dict() == {}
+    assert counts.rejected() == {"A": 1}
+    assert client.results()[0].startswith("Error: Argument parsing failed.")
+
+
+def test_parallel_calls_run_one_at_a_time() -> None:
+    def slow(code: str) -> Any:
+        time.sleep(0.05)
+        return outcome(code)
+
+    runtime = CannedRuntime(slow)
+    client, counts = run([[call("execute_code", str(n), code=str(n)) for n in range(4)], "done"], runtime)
+    assert runtime.most_at_once == 1
+    assert counts.as_dict() == {"A": {"execute_code": 4}}
+
+
+def test_the_lock_is_the_tools_own() -> None:
+    runtime = CannedRuntime(lambda code: time.sleep(0.02) or outcome(code))
+    execute = CodeActProvider(runtime, agent="A").execute_code_tool()
+
+    async def both() -> None:
+        await asyncio.gather(*(execute.invoke(arguments={"code": str(n)}) for n in range(3)))
+
+    asyncio.run(both())
+    assert runtime.most_at_once == 1
+
+
+def test_context_variables_reach_the_host_functions_thread() -> None:
+    variable = contextvars.ContextVar("variable", default="none")
+    seen = []
+
+    def answer(code: str) -> Any:
+        seen.append((variable.get(), threading.current_thread() is threading.main_thread()))
+        return outcome()
+
+    async def with_variable() -> None:
+        variable.set("set")
+        await CodeActProvider(CannedRuntime(answer), agent="A").execute_code_tool().invoke(arguments={"code": "x"})
+
+    asyncio.run(with_variable())
+    assert seen == [("set", False)]
+
+
+def test_cancellation_returns_when_the_guest_has_stopped() -> None:
+    started, release, ended = threading.Event(), threading.Event(), threading.Event()
+
+    def answer(code: str) -> Any:
+        started.set()
+        release.wait(10)
+        ended.set()
+        return outcome()
+
+    class Interruptible(CannedRuntime):
+        def interrupt(self) -> None:
+            release.set()
+
+    async def cancel() -> None:
+        client = ScriptedClient([[call("execute_code", code="x")], "done"])
+        task = asyncio.ensure_future(make_agent(client, Interruptible(answer), ToolCallCounts()).run("go"))
+        await asyncio.to_thread(started.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ended.is_set()
+
+    asyncio.run(cancel())
+
+
+def test_a_failing_sandbox_ends_the_run() -> None:
+    def broken(code: str) -> Any:
+        raise SandboxError("no memory for the guest")
+
+    with pytest.raises(MiddlewareFailure, match="no memory for the guest") as raised:
+        run([[call("execute_code", code="x")], "done"], CannedRuntime(broken))
+    assert isinstance(raised.value.__cause__, SandboxError)
+
+
+def test_the_observer_sees_before_and_after() -> None:
+    seen: list[Execution] = []
+    run([[call("execute_code", code="x")], "done"], observer=seen.append)
+    assert [(e.agent, e.code, e.result is None) for e in seen] == [("A", "x", True), ("A", "x", False)]
+
+
+def test_two_agents_share_a_runtime() -> None:
+    runtime, counts = CannedRuntime(calls=(host_call(),)), ToolCallCounts()
+
+    async def both() -> None:
+        agents = []
+        for name in ("A", "B"):
+            provider = CodeActProvider(runtime, agent=name, on_call=make_call_tool_counter(counts, name))
+            client = ScriptedClient([[call("execute_code", name, code=name)], "done"])
+            agents.append(
+                Agent(client, context_providers=[provider], middleware=[make_tool_call_recorder(counts, name)])
+            )
+        await asyncio.gather(*(agent.run("go") for agent in agents))
+
+    asyncio.run(both())
+    assert counts.as_dict() == {name: {"execute_code": 1, "fetch_url": 1} for name in ("A", "B")}
+    assert counts.as_dict()["A"]["fetch_url"] == runtime.host_call_counts["A"]["fetch_url"]
+
+
+@pytest.mark.parametrize("name", ["fetch_url", "run_skill_script", "Execute_Code", "execute_code ", "\x1b[2J"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_call_of_another_tool_fails_closed(name: str, stream: bool) -> None:
+    runtime, counts = CannedRuntime(), ToolCallCounts()
+    client = ScriptedClient([[call("execute_code", "1", code="x"), call(name, "2")], "never asked for"])
+    agent = make_agent(client, runtime, counts)
+
+    async def go() -> None:
+        if stream:
+            async for _ in agent.run("go", stream=True):
+                pass
+        else:
+            await agent.run("go")
+
+    with pytest.raises(ToolSurfaceError, match="the model called a tool that it may not use: ") as raised:
+        asyncio.run(go())
+    assert "\x1b" not in str(raised.value)
+    assert runtime.codes == []
+    assert client.turns == ["never asked for"]
+
+
+@tool
+def web_search(query: str) -> str:
+    """Search."""
+    return query
+
+
+@pytest.mark.parametrize(
+    ("extra", "shown"),
+    [
+        (web_search, "web_search"),
+        (FunctionTool(name="read_skill_resource", func=lambda: ""), "read_skill_resource"),
+        ({"type": "web_search"}, "{'type': 'web_search'}"),
+        ({"type": "mcp", "name": "execute_code"}, "{'type': 'mcp', 'name': 'execute_code'}"),
+    ],
+)
+def test_an_offer_of_another_tool_fails_closed(extra: Any, shown: str) -> None:
+    client = ScriptedClient(["never asked for"])
+    agent = Agent(
+        client,
+        tools=[extra],
+        context_providers=[CodeActProvider(CannedRuntime(), agent="A")],
+        middleware=[only_model_tools],
+    )
+    with pytest.raises(ToolSurfaceError) as raised:
+        asyncio.run(agent.run("go"))
+    assert str(raised.value) == f"the model would see tools that it may not use: {shown}"
+    assert client.requests == []
+
+
+def test_a_tool_that_the_service_runs_by_itself_fails_closed() -> None:
+    content = Content("search_tool_call")
+    with pytest.raises(ToolSurfaceError, match="the model's service ran a tool of its own: search_tool_call"):
+        run([[content]])
