@@ -230,7 +230,6 @@ impl FetchSession {
     ) -> Result<Kept, Stop> {
         loop {
             let answer = self.ask(&target, deadline, audit)?;
-            audit.http_status = Some(answer.status);
             if !answer.is_redirect() {
                 return self.read(&target, answer, audit);
             }
@@ -260,8 +259,12 @@ impl FetchSession {
         audit: &mut AuditRecord,
     ) -> Result<Answer, Stop> {
         let client = match &self.source {
-            Source::Archive(archive) => return archive.answer(target),
             Source::Network(client) => client,
+            Source::Archive(archive) => {
+                let answer = archive.answer(target)?;
+                audit.http_status = Some(answer.status);
+                return Ok(answer);
+            }
         };
         let addresses = client.network().resolve(target.host(), deadline)?;
         let first = self.send(client, target, &addresses, deadline, audit)?;
@@ -293,6 +296,7 @@ impl FetchSession {
         )
         .map_err(|_| Stop::deadline(&format!("waiting to ask {} again", target.host())))?;
         let answer = client.send(target, addresses, deadline)?;
+        audit.http_status = Some(answer.status);
         audit.address = answer.address.map(|address| address.to_string());
         Ok(answer)
     }

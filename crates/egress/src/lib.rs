@@ -17,7 +17,7 @@
 //! Nothing here knows Python or the sandbox.
 
 #![forbid(unsafe_code)]
-#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+#![cfg_attr(test, allow(clippy::expect_used, clippy::panic))]
 
 mod address;
 mod answer;

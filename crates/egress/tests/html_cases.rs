@@ -1,0 +1,105 @@
+//! Every HTML case, and pages made to hurt a parser.
+
+#![allow(clippy::expect_used, clippy::panic)]
+
+use std::time::{Duration, Instant};
+
+use egress::{Page, extract_page};
+
+fn extract(html: &str, url: &str) -> Page {
+    extract_page(html.as_bytes(), "text/html; charset=utf-8", url, 8192)
+}
+
+#[test]
+fn every_case() {
+    let cases: Vec<serde_json::Value> =
+        serde_json::from_str(include_str!("cases/html.json")).expect("cases");
+    assert_eq!(cases.len(), 17);
+    for case in cases {
+        let html = case["html"]
+            .as_str()
+            .expect("html")
+            .replace("{9000 x}", &"x".repeat(9000))
+            .replace("{9000 y}", &"y".repeat(9000));
+        let page = extract(&html, case["url"].as_str().expect("url"));
+        let page = serde_json::to_value(page).expect("page");
+        for key in ["TITLE", "DESCRIPTION", "LINKS", "BODY"] {
+            if let Some(expected) = case.get(key) {
+                assert_eq!(&page[key], expected, "{} {key}", case["id"]);
+            }
+        }
+    }
+}
+
+/// Two MiB of each must be read in a moment: time and memory are linear in the page.
+#[test]
+fn hostile_pages_cost_no_more_than_others() {
+    let numbered =
+        |piece: fn(usize) -> String, count: usize| (0..count).map(piece).collect::<String>();
+    let hostile = [
+        ("nested div", "<div>".repeat(200_000) + "deep"),
+        (
+            "nested and closed",
+            "<div>".repeat(200_000) + "deep" + &"</div>".repeat(200_000),
+        ),
+        ("nested nav", "<nav>".repeat(200_000) + "deep"),
+        ("nested tables", "<table><tr><td>".repeat(100_000) + "deep"),
+        ("nested links", "<a href=/>".repeat(200_000) + "deep"),
+        (
+            "unclosed formatting",
+            numbered(|n| format!("<b c={n}>"), 150_000) + &"<p>x".repeat(100_000),
+        ),
+        (
+            "stray end tags",
+            "<div>".repeat(500) + &"</nav></b></x>".repeat(100_000),
+        ),
+        (
+            "attributes",
+            "<a ".to_owned() + &numbered(|n| format!("a{n}=1 "), 200_000) + ">x</a>",
+        ),
+        ("entities", "&amp;&notit;&#x110000;&".repeat(90_000)),
+        ("open comment", "<!--".to_owned() + &"-".repeat(2_000_000)),
+        ("open tag", "<a href='".to_owned() + &"x".repeat(2_000_000)),
+        ("open title", "<title>".to_owned() + &"x".repeat(2_000_000)),
+        (
+            "open script",
+            "<script>".to_owned() + &"</scrip".repeat(250_000),
+        ),
+        ("hidden runs", "<p hidden>x".repeat(180_000)),
+        ("nulls", "\0<\0a\0>".repeat(300_000)),
+        (
+            "deep json",
+            format!("<script type=application/ld+json>{}", "[".repeat(1_000_000)),
+        ),
+        (
+            "metas",
+            "<meta name=description content=' '>".repeat(50_000),
+        ),
+        (
+            "classes",
+            format!("<div class='{}'>x</div>", "cookie ".repeat(250_000)),
+        ),
+    ];
+    for (name, html) in hostile {
+        let started = Instant::now();
+        let page = extract(&html, "https://www.bbc.com/");
+        assert!(
+            started.elapsed() < Duration::from_secs(10),
+            "{name}: {:?}",
+            started.elapsed()
+        );
+        assert!(
+            page.body.len() <= 8192 && page.title.len() <= 1024,
+            "{name}"
+        );
+        assert!(page.links.len() <= 200, "{name}");
+    }
+}
+
+#[test]
+fn what_comes_after_hostile_markup_is_still_read() {
+    let html = "<div>".repeat(200_000) + "<p>deep</p><a href=/x>x</a>";
+    let page = extract(&html, "https://www.bbc.com/");
+    assert_eq!(page.body, "deep\nx");
+    assert_eq!(page.links, ["https://www.bbc.com/x"]);
+}
