@@ -12,9 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from canned_runtime import host_call, outcome
 from click.testing import CliRunner
 from rich.console import Console
+
+from canned_runtime import host_call, outcome
 from wcpod import cli as command_line
 from wcpod.cli import cli
 from wcpod.exceptions import HypervisorUnavailable
@@ -175,7 +176,8 @@ def test_without_a_terminal_output_is_left_as_it_is(capfdbinary: pytest.CaptureF
 
 
 def test_import_is_light() -> None:
-    program = "import sys, wcpod, wcpod.cli\nprint([n for n in ('agent_framework', 'rich', 'opencc', 'openai') if n in sys.modules])"
+    heavy = ("agent_framework", "rich", "opencc", "openai")
+    program = f"import sys, wcpod, wcpod.cli\nprint([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
 

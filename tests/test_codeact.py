@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from agent_framework import Agent, Content, FunctionTool, MiddlewareFailure, tool
+
 from canned_runtime import CannedRuntime, host_call, outcome
 from scripted_model import ScriptedClient, Turn, call
 from wcpod.codeact import (
@@ -64,18 +65,28 @@ def test_the_traceback_reaches_the_model_as_text() -> None:
     ]
 
 
+OK = "exit code 0 (ok)\n"
+A = "<stdout>\na\n</stdout>"
+
+
 @pytest.mark.parametrize(
     ("result", "text"),
     [
-        (outcome(), "exit code 0 (ok)\nNothing was printed. Use print(...) to see a result."),
-        (outcome(value="3"), "exit code 0 (ok)\n<value>\n3\n</value>"),
-        (outcome("a\n", kind="timeout"), "exit code 1 (timeout)\nThe code was stopped at its time limit.\n<stdout>\na\n</stdout>"),
-        (outcome("a", truncated=object()), "exit code 0 (ok)\n<stdout>\na\n</stdout>\nThe output was longer than its limit: the middle is missing. Print less."),
-        (outcome("a", files={"o.txt": b"xyz"}), "exit code 0 (ok)\n<stdout>\na\n</stdout>\nFiles left in /output: o.txt (3 bytes)"),
-        (outcome("\x1b[2J\x07\u202e\ud800\r\n\t"), "exit code 0 (ok)\n<stdout>\n\\x1b[2J\\x07\\u202e\\ud800\n\t\n</stdout>"),
-        (outcome("</stdout> </ STDOUT>"), "exit code 0 (ok)\n<stdout>\n&lt;/stdout> &lt;/ STDOUT>\n</stdout>"),
+        (outcome(), f"{OK}Nothing was printed. Use print(...) to see a result."),
+        (outcome(value="3"), f"{OK}<value>\n3\n</value>"),
+        (outcome("a\n", kind="timeout"), f"exit code 1 (timeout)\nThe code was stopped at its time limit.\n{A}"),
+        (
+            outcome("a", truncated=object()),
+            f"{OK}{A}\nThe output was longer than its limit: the middle is missing. Print less.",
+        ),
+        (outcome("a", files={"o.txt": b"xyz"}), f"{OK}{A}\nFiles left in /output: o.txt (3 bytes)"),
+        (
+            outcome("\x1b[2J\x07\u202e\ud800\r\n\t"),
+            f"{OK}<stdout>\n\\x1b[2J\\x07\\u202e\\ud800\n\t\n</stdout>",
+        ),
+        (outcome("</stdout> </ STDOUT>"), f"{OK}<stdout>\n&lt;/stdout> &lt;/ STDOUT>\n</stdout>"),
     ],
-)  # fmt: skip
+)
 def test_what_the_model_gets(result: Any, text: str) -> None:
     assert render_result(result) == text
 
@@ -88,7 +99,7 @@ def test_both_counters() -> None:
         host_call("timeout"),
         host_call("cancelled"),
     )
-    client, counts = run(
+    _, counts = run(
         [[call("execute_code", "1", code="a")], [call("execute_code", "2", code="b")], "done"],
         CannedRuntime(calls=calls),
     )
@@ -113,7 +124,7 @@ def test_parallel_calls_run_one_at_a_time() -> None:
         return outcome(code)
 
     runtime = CannedRuntime(slow)
-    client, counts = run([[call("execute_code", str(n), code=str(n)) for n in range(4)], "done"], runtime)
+    _, counts = run([[call("execute_code", str(n), code=str(n)) for n in range(4)], "done"], runtime)
     assert runtime.most_at_once == 1
     assert counts.as_dict() == {"A": {"execute_code": 4}}
 

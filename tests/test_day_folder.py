@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from wcpod.exceptions import PipelineError
 from wcpod.podcast.day_folder import DayFolder
 from wcpod.podcast.scripts import Scripts, save_scripts

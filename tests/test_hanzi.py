@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from wcpod.podcast.hanzi import han_count, to_traditional
 
 CASES = json.loads((Path(__file__).parent / "cases" / "zh.json").read_text(encoding="utf-8"))

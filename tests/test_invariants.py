@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from canned_runtime import CannedRuntime, host_call
 from responses_server import function_call, responses_server, text
-from scripted_model import PERSONAS, SCRIPTS, ScriptedClient, call, scripted_model
+from scripted_model import ANY_LENGTH, PERSONAS, SCRIPTS, ScriptedClient, call, scripted_model
 from wcpod.exceptions import PipelineError
 from wcpod.podcast.models import Model, open_model
 from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
@@ -23,6 +24,7 @@ DAY = dt.date(2026, 6, 15)
 
 
 def episode_of(model: Model, out: Path, open_runtime: Callable[[], Any], **options: Any) -> Episode:
+    options = {"rules": ANY_LENGTH, **options}
     return asyncio.run(run_episode(day=DAY, out=out, model=model, open_runtime=open_runtime, **options))
 
 
@@ -156,7 +158,9 @@ def test_3_the_counters_of_a_real_run(tmp_path: Path, runtime: Callable[..., Any
 
 
 def test_4_the_bytes_on_disk_are_the_parsed_blocks(tmp_path: Path) -> None:
-    simplified, traditional = "简体，后面。\n\n第二段。", "與前文無關，不由我們轉換。"
+    # OpenCC would write 裡面 and 電視臺: the model's own characters must stay.
+    simplified = "各位听众，早上好。里面有电视台。\n\n再见。"
+    traditional = "各位聽眾，早上好。裏面有電視台。\n\n再見。"
     final = f"好的：\n\n```traditional\n{traditional}\n```\n\n```simplified\n{simplified}\n```\n完。"
     saved = []
     for out in (tmp_path / "one", tmp_path / "two"):

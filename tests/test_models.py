@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 from wcpod.exceptions import ModelNotConfigured
 from wcpod.podcast.models import open_model
 

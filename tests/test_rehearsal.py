@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from canned_runtime import CannedRuntime, outcome
 from wcpod.exceptions import ModelError
 from wcpod.podcast.hanzi import han_count, to_traditional

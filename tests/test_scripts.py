@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from wcpod.exceptions import ScriptFormatError
 from wcpod.podcast.scripts import Scripts, parse_scripts
 

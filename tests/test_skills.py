@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from wcpod.exceptions import SkillError
 from wcpod.podcast.skills import SHIPPED_SKILLS, check_skills
 

@@ -10,13 +10,15 @@ from typing import Any
 import pytest
 from agent_framework import Content, Message, SkillsProvider
 from agent_framework.exceptions import ChatClientException
+
 from canned_runtime import CannedRuntime
-from scripted_model import SCRIPTS, ScriptedClient, Turn, call, ordinary_turns, scripted_model
+from scripted_model import ANY_LENGTH, SCRIPTS, ScriptedClient, Turn, call, ordinary_turns, scripted_model
 from wcpod.exceptions import ModelError, PipelineError, SandboxError, ScriptFormatError, SkillError, ToolSurfaceError
 from wcpod.podcast.day_folder import DayExists
 from wcpod.podcast.models import Model
-from wcpod.podcast.progress import Event, StepEnded, StepStarted
+from wcpod.podcast.progress import DraftReturned, Event, StepEnded, StepStarted
 from wcpod.podcast.run import Episode, run_episode
+from wcpod.podcast.script_check import ScriptRejected, ScriptRules
 from wcpod.podcast.skills import LoadOnlySkillsProvider
 from wcpod.podcast.workflow import as_material
 
@@ -26,7 +28,8 @@ STEPS = ["prepare", "SearchAgent", "adapt_content", "ContentAgent", "adapt_scrip
 
 def write(model: Model, out: Path, runtime: Any = None, **options: Any) -> Episode:
     opened = runtime or CannedRuntime()
-    return asyncio.run(run_episode(day=DAY, out=out, model=model, open_runtime=lambda: opened, **options))
+    options = {"day": DAY, "rules": ANY_LENGTH, **options}
+    return asyncio.run(run_episode(out=out, model=model, open_runtime=lambda: opened, **options))
 
 
 def files(out: Path) -> dict[str, bytes]:
@@ -94,11 +97,7 @@ def test_a_model_that_never_stops_calling_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["no script", "```simplified\n简\n```", SCRIPTS + "\n```\n第三\n```"])
 def test_a_text_without_two_scripts_leaves_every_file_as_it_was(tmp_path: Path, text: str) -> None:
     write(scripted_model(), tmp_path)
-    asyncio.run(
-        run_episode(
-            day=dt.date(2026, 6, 14), out=tmp_path, model=scripted_model(), open_runtime=lambda: CannedRuntime()
-        )
-    )
+    write(scripted_model(), tmp_path, day=dt.date(2026, 6, 14))
     before = files(tmp_path)
     with pytest.raises(ScriptFormatError):
         write(scripted_model(lambda agent: [text]), tmp_path)
@@ -148,7 +147,7 @@ def test_a_server_that_fails_is_a_model_error(tmp_path: Path) -> None:
             raise ChatClientException("503 from the server")
 
     model = Model(kind="openai", name="down", client=lambda agent: Down([]))
-    with pytest.raises(ModelError, match="the model down failed: .*503 from the server"):
+    with pytest.raises(ModelError, match=r"the model down failed: .*503 from the server"):
         write(model, tmp_path)
     assert files(tmp_path) == {}
 
@@ -174,7 +173,7 @@ def test_a_day_that_exists_is_kept_unless_told(tmp_path: Path) -> None:
     write(scripted_model(), tmp_path)
     write(real(), tmp_path)  # a rehearsal may be replaced
     kept = files(tmp_path)
-    with pytest.raises(DayExists, match="holds an episode already; nothing was changed. To write it again: --force"):
+    with pytest.raises(DayExists, match="holds an episode already; nothing was changed"):
         write(real(), tmp_path)
     for force in (False, True):
         with pytest.raises(DayExists, match="a rehearsal does not replace it"):
@@ -182,3 +181,46 @@ def test_a_day_that_exists_is_kept_unless_told(tmp_path: Path) -> None:
     assert files(tmp_path) == kept
     write(real(), tmp_path, force=True)
     assert files(tmp_path) != kept
+
+
+def test_a_script_that_breaks_the_rules_goes_back_with_the_list(tmp_path: Path) -> None:
+    clients: dict[str, ScriptedClient] = {}
+    events: list[Event] = []
+
+    def client(agent: str) -> ScriptedClient:
+        clients[agent] = ScriptedClient(["no fence", SCRIPTS.replace("早上好", "HELLO!"), SCRIPTS])
+        return clients[agent]
+
+    rules = ScriptRules(shortest=5, longest=20)
+    model = Model(kind="rehearsal", name="scripted", client=client, rehearsal=True)
+    episode = write(model, tmp_path, rules=rules, listener=events.append)
+    assert episode.folder.simplified.read_text(encoding="utf-8") == "各位听众，早上好。再见。\n"
+    assert episode.record["script"]["drafts"] == 3
+    assert [len(client.requests) for client in clients.values()] == [1, 1, 3]
+    asked = [message.text for message in clients["GenScriptAgent"].requests[-1] if message.role == "user"]
+    assert asked[1:] == [
+        "The script cannot be taken as it is:\n- expected exactly two fenced blocks, found no fenced block.\n"
+        "Correct all of it, count again with code, and give the whole answer once more: exactly two fenced blocks.",
+        "The script cannot be taken as it is:\n"
+        "- The simplified version holds characters that are not Han text or Han punctuation: !\n"
+        "- The traditional version holds characters that are not Han text or Han punctuation: !\n"
+        "Correct all of it, count again with code, and give the whole answer once more: exactly two fenced blocks.",
+    ]
+    assert [event.draft for event in events if isinstance(event, DraftReturned)] == [1, 2]
+
+
+def test_a_model_that_never_obeys_leaves_its_drafts_apart(tmp_path: Path) -> None:
+    model = scripted_model(lambda agent: [SCRIPTS] * 3)
+    with pytest.raises(ScriptRejected) as raised:
+        write(model, tmp_path, rules=ScriptRules())
+    assert str(raised.value) == (
+        "the script breaks the rules:\n- The script has 9 Han characters; it must have 1250 to 1400."
+    )
+    draft = f"{SCRIPTS}\n".encode()
+    assert files(tmp_path) == {f"260615.drafts/draft-{number}.md": draft for number in (1, 2, 3)}
+
+
+def test_a_model_that_never_gives_two_blocks(tmp_path: Path) -> None:
+    with pytest.raises(ScriptFormatError):
+        write(scripted_model(lambda agent: ["no fence"] * 3), tmp_path, rules=ScriptRules())
+    assert files(tmp_path) == {}

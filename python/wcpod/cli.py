@@ -99,6 +99,15 @@ def cli() -> None:
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     help="Skills to use instead of those that come with wcpod.",
 )
+@click.option(
+    "--length",
+    nargs=2,
+    type=click.IntRange(min=0),
+    default=(1250, 1400),
+    show_default=True,
+    metavar="MIN MAX",
+    help="Fewest and most Han characters of the script.",
+)
 @click.option("--limits", type=LimitsOption(), help="Limits of each execution, for example seconds=10,host_calls=20.")
 @click.option("--force", is_flag=True, help="Write a day again that already has an episode.")
 def run(
@@ -110,6 +119,7 @@ def run(
     archive: Path | None,
     record: Path | None,
     skills: Path | None,
+    length: tuple[int, int],
     limits: dict[str, float] | None,
     force: bool,
 ) -> None:
@@ -135,6 +145,7 @@ def run(
         from wcpod.podcast.models import open_model
         from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
         from wcpod.podcast.run import run_episode
+        from wcpod.podcast.script_check import ScriptRules
         from wcpod.podcast.skills import SHIPPED_SKILLS
         from wcpod.podcast.terminal import progress_on
     except ImportError as error:
@@ -157,6 +168,7 @@ def run(
                     model=model,
                     open_runtime=open_runtime,
                     skills=skills or SHIPPED_SKILLS,
+                    rules=ScriptRules(shortest=length[0], longest=length[1]),
                     force=force,
                     listener=listener,
                 )

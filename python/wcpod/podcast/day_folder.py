@@ -14,7 +14,7 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -61,6 +61,11 @@ class DayFolder:
     def episode(self) -> Path:
         """The record of how the scripts were made."""
         return self.path / "episode.json"
+
+    @property
+    def drafts(self) -> Path:
+        """Where the drafts of a run that failed are kept, beside the folder of the day and never in it."""
+        return self.out / f"{self.stamp}.drafts"
 
     def existing(self) -> Existing:
         """What the day already holds. Files without a readable record count as an episode, which is not ours to lose."""
@@ -114,6 +119,14 @@ class DayFolder:
         except OSError as error:
             raise PipelineError(f"cannot write the episode into {self.path}: {error.strerror or error}") from error
         return targets
+
+    def keep_drafts(self, drafts: Sequence[str]) -> None:
+        """Write the drafts of a failed run, replacing those of an earlier one. Best effort: the run has failed anyway."""
+        with contextlib.suppress(OSError):
+            shutil.rmtree(self.drafts, ignore_errors=True)
+            self.drafts.mkdir(parents=True)
+            for number, draft in enumerate(drafts, start=1):
+                _write(self.drafts / f"draft-{number}.md", draft.rstrip("\n") + "\n")
 
     def _open_locked(self) -> int:
         while True:

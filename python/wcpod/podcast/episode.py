@@ -42,6 +42,7 @@ def episode_record(
         "fetches": [_fetch(agent, call) for agent, call in record.counts.host_calls() if call.fetch is not None],
         "script": {
             "han_characters": han,
+            "drafts": len(record.drafts),
             "estimated_minutes": round(han / HAN_PER_MINUTE, 2),
             "simplified_sha256": _sha256(scripts.simplified),
             "traditional_sha256": _sha256(scripts.traditional),

@@ -30,7 +30,12 @@ def to_traditional(text: str) -> str:
 
 def han_count(text: str) -> int:
     """How many Han characters `text` holds; punctuation, digits and letters do not count."""
-    return len(_HAN.findall(text))
+    return len(han_characters(text))
+
+
+def han_characters(text: str) -> str:
+    """The Han characters of `text`, and nothing else of it."""
+    return "".join(_HAN.findall(text))
 
 
 def _convert(text: str) -> str:

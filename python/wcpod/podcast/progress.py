@@ -64,13 +64,23 @@ class HostCalled:
 
 
 @dataclass(frozen=True, slots=True)
+class DraftReturned:
+    """A draft broke the rules and went back to the model. Drafts count from 1."""
+
+    draft: int
+    problems: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class EpisodeSaved:
     """The files of the day are in place."""
 
     files: tuple[Path, ...]
 
 
-Event: TypeAlias = StepStarted | StepEnded | SkillLoaded | CodeStarted | CodeEnded | HostCalled | EpisodeSaved
+Event: TypeAlias = (
+    StepStarted | StepEnded | SkillLoaded | CodeStarted | CodeEnded | HostCalled | DraftReturned | EpisodeSaved
+)
 Listener: TypeAlias = Callable[[Event], None]
 
 

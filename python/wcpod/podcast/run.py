@@ -19,6 +19,7 @@ from wcpod.podcast.episode import episode_record
 from wcpod.podcast.models import Model
 from wcpod.podcast.progress import EpisodeSaved, Listener, ignore
 from wcpod.podcast.run_record import RunRecord
+from wcpod.podcast.script_check import DEFAULT_RULES, ScriptRejected, ScriptRules
 from wcpod.podcast.scripts import Scripts, save_scripts
 from wcpod.podcast.skills import SHIPPED_SKILLS, check_skills
 from wcpod.podcast.workflow import build_workflow, output_of
@@ -42,6 +43,7 @@ async def run_episode(
     model: Model,
     open_runtime: Callable[[], AbstractContextManager[HyperlightRuntime]],
     skills: Path = SHIPPED_SKILLS,
+    rules: ScriptRules = DEFAULT_RULES,
     force: bool = False,
     listener: Listener = ignore,
 ) -> Episode:
@@ -58,6 +60,7 @@ async def run_episode(
         ModelError: if a model could not be reached or did not end normally.
         ToolSurfaceError: if the model was offered, or called, anything but its two tools.
         ScriptFormatError: if the last text does not hold exactly two scripts.
+        ScriptRejected: if the script still breaks the rules; its drafts are kept in `<out>/<YYMMDD>.drafts/`.
         PipelineError: if another run holds the day, the workflow did not end, or the files cannot be written.
         SandboxError: if the sandbox itself failed.
     """
@@ -82,13 +85,16 @@ async def run_episode(
                 record.tell(EpisodeSaved(save_scripts(scripts, folder, episode)))
                 return episode
 
-            workflow = build_workflow(model, runtime, record, save, skills=skills)
+            workflow = build_workflow(model, runtime, record, save, rules=rules, skills=skills)
             try:
                 result = await workflow.run(day.isoformat())
             except MiddlewareFailure as failure:
                 if isinstance(failure.__cause__, WcpodError):
                     raise failure.__cause__ from None
                 raise PipelineError(str(failure)) from failure
+            except ScriptRejected:
+                folder.keep_drafts(record.drafts)
+                raise
             except AgentFrameworkException as error:
                 raise ModelError(f"the model {model.name} failed: {error}") from error
             return Episode(folder, output_of(result))

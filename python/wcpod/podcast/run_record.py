@@ -25,6 +25,7 @@ class RunRecord:
         self.step_seconds: dict[str, float] = {}
         self.tokens: dict[str, dict[str, int]] = {}
         self.executions: list[Execution] = []
+        self.drafts: list[str] = []
         self._listener = listener
         self._listening = threading.Lock()
         self._open: tuple[str, float] | None = None

@@ -15,6 +15,7 @@ from wcpod.podcast.episode import REHEARSAL_NOTE
 from wcpod.podcast.progress import (
     CodeEnded,
     CodeStarted,
+    DraftReturned,
     EpisodeSaved,
     Event,
     HostCalled,
@@ -95,6 +96,8 @@ def describe(event: Event) -> str:
             about = (call.fetch.url if call.fetch is not None else call.name) or call.name
             reason = f" ({call.reason})" if call.status != "ok" and call.reason else ""
             return neutralise(f"fetch   {agent}: {call.status} {about}{reason}").replace("\n", " ")
+        case DraftReturned(draft, problems):
+            return neutralise(f"draft   {draft} goes back: {' '.join(problems)}").replace("\n", " ")
         case EpisodeSaved(files):
             return f"saved   {files[0].parent}"
         case StepStarted(step):
@@ -114,5 +117,7 @@ def _went_wrong(event: Event) -> bool:
             return result.kind != "ok"
         case HostCalled(_, call):
             return call.status != "ok"
+        case DraftReturned():
+            return True
         case _:
             return False
