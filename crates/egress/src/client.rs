@@ -91,26 +91,12 @@ impl Client {
             .chain(SharedTls(Arc::clone(&self.tls))),
             Dialed(()),
         );
-        let response = agent
-            .get(uri)
-            .call()
-            .map_err(|error| explain(&error, target.host()))?;
-        let address = *dialed.lock().unwrap_or_else(PoisonError::into_inner);
-        let (parts, body) = response.into_parts();
-        Ok(Answer {
-            status: parts.status.as_u16(),
-            content_type: text(&parts.headers, header::CONTENT_TYPE),
-            content_encoding: text(&parts.headers, header::CONTENT_ENCODING),
-            location: text(&parts.headers, header::LOCATION),
-            retry_after: text(&parts.headers, header::RETRY_AFTER),
-            address,
-            truncated: false,
-            sha256: None,
-            body: Box::new(body.into_reader()),
-        })
+        let mut answer = exchange(&agent, uri, target.host())?;
+        answer.address = *dialed.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(answer)
     }
 
-    fn config(&self, timeout: Duration) -> Config {
+    pub(crate) fn config(&self, timeout: Duration) -> Config {
         Agent::config_builder()
             .https_only(true)
             .proxy(None)
@@ -128,8 +114,28 @@ impl Client {
     }
 }
 
+/// One request over whatever connection `agent` makes.
+pub(crate) fn exchange(agent: &Agent, uri: Uri, host: &str) -> Result<Answer, Stop> {
+    let response = agent
+        .get(uri)
+        .call()
+        .map_err(|error| explain(&error, host))?;
+    let (parts, body) = response.into_parts();
+    Ok(Answer {
+        status: parts.status.as_u16(),
+        content_type: text(&parts.headers, header::CONTENT_TYPE),
+        content_encoding: text(&parts.headers, header::CONTENT_ENCODING),
+        location: text(&parts.headers, header::LOCATION),
+        retry_after: text(&parts.headers, header::RETRY_AFTER),
+        address: None,
+        truncated: false,
+        sha256: None,
+        body: Box::new(body.into_reader()),
+    })
+}
+
 /// The HTTP library's own type of a URL; a third reading that has to agree with the first two.
-fn third_reading(target: &Target) -> Result<Uri, Stop> {
+pub(crate) fn third_reading(target: &Target) -> Result<Uri, Stop> {
     let uri: Option<Uri> = target.url().as_str().parse().ok();
     uri.filter(|uri| {
         uri.scheme_str() == Some("https")
@@ -155,7 +161,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 
 /// Satisfies `ureq`, which resolves before it connects: the real list is the connector's.
 #[derive(Debug)]
-struct Dialed(());
+pub(crate) struct Dialed(pub(crate) ());
 
 impl Resolver for Dialed {
     fn resolve(

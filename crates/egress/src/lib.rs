@@ -30,6 +30,9 @@ mod decompress;
 mod element;
 mod extract;
 mod fetch;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod ledger;
 mod limits;
 mod media_type;

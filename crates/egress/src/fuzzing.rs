@@ -1,0 +1,145 @@
+//! Single steps of the chain, opened to the fuzz targets and checked for what they promise.
+
+use std::io::{self, Cursor, Read};
+use std::time::{Duration, SystemTime};
+
+use ureq::unversioned::transport::{
+    Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
+};
+use ureq::{Agent, Error};
+
+use crate::charset::decode;
+use crate::client::{Client, Dialed, exchange, third_reading};
+use crate::decompress::decompress as decompress_bounded;
+use crate::media_type::MediaType;
+use crate::redirect::follow;
+use crate::{FetchLimits, FetchPolicy, Network, extract_page_at};
+
+/// The host that the default policy would connect to for `url`, if any.
+#[must_use]
+pub fn admitted_host(url: &str) -> Option<String> {
+    let target = FetchPolicy::bbc().admit(url).ok()?;
+    Some(target.host().to_owned())
+}
+
+/// Sends a request to a server that answers with `response`, and goes on with what it says.
+pub fn headers(response: &[u8]) {
+    let policy = FetchPolicy::bbc();
+    let client = Client::new(Network::system(), &FetchLimits::default());
+    let Ok(target) = policy.admit("https://www.bbc.com/") else {
+        return;
+    };
+    let Ok(uri) = third_reading(&target) else {
+        return;
+    };
+    let agent = Agent::with_parts(
+        client.config(Duration::from_secs(5)),
+        Canned(response.to_vec()),
+        Dialed(()),
+    );
+    let Ok(answer) = exchange(&agent, uri, target.host()) else {
+        return;
+    };
+    let _ = answer.asks_to_wait(SystemTime::now());
+    if answer.is_redirect()
+        && let Ok(next) = follow(&policy, &target, answer.location.as_deref())
+    {
+        assert!(policy.hosts().any(|host| host == next.host()));
+    }
+    let _ = MediaType::parse(answer.content_type.as_deref().unwrap_or_default()).is_text();
+    if let Ok(content) = decompress_bounded(answer.body, answer.content_encoding.as_deref(), 4096) {
+        assert!(content.bytes.len() <= 4096);
+    }
+}
+
+/// Decompresses `wire` within `bound` bytes of content.
+pub fn decompress(wire: &[u8], encoding: &str, bound: usize) {
+    let mut rest = wire;
+    if let Ok(content) = decompress_bounded(&mut rest, Some(encoding), bound) {
+        assert!(content.bytes.len() <= bound);
+    }
+    assert!(wire.len() - rest.len() <= bound + 64 * 1024);
+}
+
+/// Decodes `bytes` with a `Content-Type` header.
+pub fn charset(bytes: &[u8], content_type: &str) {
+    let text = decode(bytes, &MediaType::parse(content_type));
+    assert!(text.len() <= bytes.len().saturating_mul(3) + 3);
+    if let Ok(valid) = std::str::from_utf8(bytes)
+        && !valid.is_ascii()
+    {
+        assert_eq!(text, valid.strip_prefix('\u{feff}').unwrap_or(valid));
+    }
+}
+
+/// Extracts a page and checks every bound.
+pub fn html(bytes: &[u8], content_type: &str, offset: usize, format: crate::Format) {
+    const LIMIT: usize = 64;
+    let url = "https://www.bbc.com/sport/";
+    let page = extract_page_at(bytes, content_type, url, offset, format, LIMIT);
+    assert!(page.body.len() <= LIMIT);
+    assert!(page.title.len() <= 1024 && !page.title.contains('\n'));
+    assert!(page.description.len() <= 4096 && !page.description.contains('\n'));
+    assert!(page.links.len() <= 200);
+    for link in &page.links {
+        assert!(link.starts_with("https://") || link.starts_with("http://"));
+        assert!(link.len() <= 2048 && !link.contains('#'));
+    }
+    if let Some(next) = page.next_offset {
+        assert!(next > offset.min(next - 1) && !page.body.is_empty());
+    }
+}
+
+/// A connection that was answered before anything was asked.
+#[derive(Debug)]
+struct Canned(Vec<u8>);
+
+#[derive(Debug)]
+struct CannedTransport {
+    response: Cursor<Vec<u8>>,
+    buffers: LazyBuffers,
+}
+
+impl Connector<()> for Canned {
+    type Out = CannedTransport;
+
+    fn connect(
+        &self,
+        details: &ConnectionDetails,
+        _chained: Option<()>,
+    ) -> Result<Option<Self::Out>, Error> {
+        let config = details.config;
+        Ok(Some(CannedTransport {
+            response: Cursor::new(self.0.clone()),
+            buffers: LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size()),
+        }))
+    }
+}
+
+impl Transport for CannedTransport {
+    fn buffers(&mut self) -> &mut dyn Buffers {
+        &mut self.buffers
+    }
+
+    fn transmit_output(&mut self, _amount: usize, _timeout: NextTimeout) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn await_input(&mut self, _timeout: NextTimeout) -> Result<bool, Error> {
+        let space = self.buffers.input_append_buf();
+        if space.is_empty() {
+            return Err(Error::Io(io::ErrorKind::OutOfMemory.into()));
+        }
+        let count = self.response.read(space)?;
+        self.buffers.input_appended(count);
+        Ok(count > 0)
+    }
+
+    fn is_open(&mut self) -> bool {
+        true
+    }
+
+    fn is_tls(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,11 @@
+//! A server's raw response: status line, headers, framing, redirect, encoding.
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+
+fuzz_target!(|response: &[u8]| {
+    egress::fuzzing::headers(response);
+    let mut framed = b"HTTP/1.1 ".to_vec();
+    framed.extend_from_slice(response);
+    egress::fuzzing::headers(&framed);
+});

@@ -1,0 +1,35 @@
+//! Differential: whatever the policy lets pass, two other parsers must read as the same host.
+#![no_main]
+
+use ada_url::Url as Ada;
+use libfuzzer_sys::fuzz_target;
+
+const HOSTS: [&str; 2] = ["bbc.com", "www.bbc.com"];
+
+fuzz_target!(|raw: &str| {
+    check(raw);
+    // The same input where a host, a userinfo or a path would stand, so that most runs get far.
+    check(&format!("https://{raw}"));
+    check(&format!("https://www.bbc.com{raw}"));
+    check(&format!("https://{raw}@www.bbc.com/"));
+});
+
+fn check(url: &str) {
+    let Some(host) = egress::fuzzing::admitted_host(url) else {
+        return;
+    };
+    assert!(HOSTS.contains(&host.as_str()), "{url:?} -> {host}");
+    let ada = Ada::parse(url, None).expect("the WHATWG parser of ada refuses what the policy allows");
+    assert_eq!(ada.hostname(), host, "{url:?}");
+    assert_eq!((ada.protocol(), ada.port()), ("https:", ""), "{url:?}");
+    assert_eq!((ada.username(), ada.password()), ("", ""), "{url:?}");
+    assert_eq!(rfc3986_host(url).to_ascii_lowercase(), host, "{url:?}");
+}
+
+/// The host by the regular expression of RFC 3986, appendix B, as urllib and many others split.
+fn rfc3986_host(url: &str) -> &str {
+    let rest = url.split_once("//").map_or("", |(_, rest)| rest);
+    let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+    host.rsplit_once(':').map_or(host, |(host, _)| host)
+}
