@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+import model_server
 from canned_runtime import CannedRuntime, host_call
 from scripted_model import ANY_LENGTH, PERSONAS, SCRIPTS, ScriptedClient, call, scripted_model
 from wcpod.exceptions import PipelineError
