@@ -1,0 +1,110 @@
+//! Every way in which the sandbox itself can fail. What the code inside does wrong is a [`RunReport`](crate::RunReport).
+use std::io;
+use std::path::PathBuf;
+
+/// The sandbox could not do its job.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum BridgeError {
+    /// There is no `/dev/kvm`.
+    #[error(
+        "no hypervisor: {device} does not exist. wcpod needs Linux with KVM: load the module (modprobe kvm_intel or \
+         kvm_amd), turn on virtualisation in the firmware, or, in a virtual machine, turn on nested virtualisation"
+    )]
+    NoHypervisor {
+        /// The device that was looked for.
+        device: PathBuf,
+    },
+    /// `/dev/kvm` is there but may not be opened.
+    #[error(
+        "no permission to use the hypervisor: {device} cannot be opened for reading and writing ({source}). Add the \
+         user to its group (sudo usermod -aG kvm $USER, then log in again), or hand the device to the container"
+    )]
+    NoPermission {
+        /// The device.
+        device: PathBuf,
+        /// What opening it said.
+        source: io::Error,
+    },
+    /// The guest image cannot be read.
+    #[error(
+        "the guest image {path} cannot be read ({source}). Build it with `make guest`, or install the wheel anew"
+    )]
+    ImageUnreadable {
+        /// The file.
+        path: PathBuf,
+        /// What reading it said.
+        source: io::Error,
+    },
+    /// The guest image is not one of ours.
+    #[error(
+        "{path} is not a wcpod guest image: {reason}. Build it with `make guest`, or install the wheel anew"
+    )]
+    ImageInvalid {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The guest image was built for another version of this crate's guest interface or of Hyperlight.
+    #[error(
+        "{path} is a guest image of another version: {reason}. Build it anew with `make guest`"
+    )]
+    ImageVersion {
+        /// The file.
+        path: PathBuf,
+        /// What does not match.
+        reason: String,
+    },
+    /// The virtual machine could not be created, or the guest did not come up in it.
+    #[error("the guest {path} did not start: {reason}. `wcpod doctor` tells more")]
+    BootFailed {
+        /// The file.
+        path: PathBuf,
+        /// What Hyperlight said.
+        reason: String,
+    },
+    /// The guest's output window was not found in this process.
+    #[error(
+        "the guest's output cannot be read from this process: {reason}. /proc/self/maps and /proc/self/mem must be \
+         readable"
+    )]
+    OutputUnreadable {
+        /// What was tried.
+        reason: String,
+    },
+    /// A snapshot could not be taken.
+    #[error("the clean snapshot could not be taken: {reason}")]
+    SnapshotFailed {
+        /// What Hyperlight said.
+        reason: String,
+    },
+    /// The clean snapshot could not be brought back; the sandbox is of no more use.
+    #[error("the clean snapshot could not be restored: {reason}. Make a new sandbox")]
+    RestoreFailed {
+        /// What Hyperlight said.
+        reason: String,
+    },
+    /// The request does not fit through the transport to the guest.
+    #[error("the code is too long: {bytes} bytes, at most {limit} fit")]
+    CodeTooLong {
+        /// Size of the code, in bytes.
+        bytes: usize,
+        /// Largest size, in bytes.
+        limit: usize,
+    },
+    /// The inputs are larger than what is handed over.
+    #[error("the inputs are too large: {bytes} bytes together, at most {limit} fit")]
+    InputsTooLarge {
+        /// Size of all inputs, in bytes.
+        bytes: usize,
+        /// Largest size, in bytes.
+        limit: usize,
+    },
+    /// The call of the guest failed in a way that says nothing about the code.
+    #[error("the call of the guest failed: {reason}")]
+    CallFailed {
+        /// What Hyperlight said.
+        reason: String,
+    },
+}

@@ -1,0 +1,83 @@
+//! Whether this machine has a usable hypervisor, and which.
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use crate::error::BridgeError;
+
+/// The device of KVM.
+pub const KVM_DEVICE: &str = "/dev/kvm";
+
+/// Module whose KVM runs guests without the processor's virtualisation: ring 0 of the guest is emulated.
+const PVM_MODULE: &str = "/sys/module/kvm_pvm";
+
+/// What answers behind the device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hypervisor {
+    /// KVM on the processor's virtualisation.
+    Kvm,
+    /// KVM without it.
+    KvmPvm,
+}
+
+impl Hypervisor {
+    /// Opens the device, as every sandbox will.
+    ///
+    /// # Errors
+    /// [`BridgeError::NoHypervisor`], [`BridgeError::NoPermission`].
+    pub fn detect() -> Result<Self, BridgeError> {
+        Self::detect_at(Path::new(KVM_DEVICE), Path::new(PVM_MODULE))
+    }
+
+    fn detect_at(device: &Path, pvm_module: &Path) -> Result<Self, BridgeError> {
+        match OpenOptions::new().read(true).write(true).open(device) {
+            Ok(_) if pvm_module.exists() => Ok(Self::KvmPvm),
+            Ok(_) => Ok(Self::Kvm),
+            Err(error) if error.kind() == ErrorKind::NotFound => Err(BridgeError::NoHypervisor {
+                device: device.to_owned(),
+            }),
+            Err(source) => Err(BridgeError::NoPermission {
+                device: device.to_owned(),
+                source,
+            }),
+        }
+    }
+}
+
+impl fmt::Display for Hypervisor {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(match self {
+            Self::Kvm => "kvm",
+            Self::KvmPvm => "kvm_pvm",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_device_is_told_apart_from_a_forbidden_one() {
+        let missing =
+            Hypervisor::detect_at(Path::new("/nonexistent/kvm"), Path::new("/nonexistent"));
+        assert!(matches!(missing, Err(BridgeError::NoHypervisor { .. })));
+        // A directory exists but cannot be opened for writing, whoever asks.
+        let forbidden = Hypervisor::detect_at(Path::new("/"), Path::new("/nonexistent"));
+        assert!(matches!(forbidden, Err(BridgeError::NoPermission { .. })));
+    }
+
+    #[test]
+    fn the_module_tells_which_kvm_it_is() {
+        let device = Path::new("/dev/null");
+        assert_eq!(
+            Hypervisor::detect_at(device, Path::new("/")).unwrap(),
+            Hypervisor::KvmPvm
+        );
+        assert_eq!(
+            Hypervisor::detect_at(device, Path::new("/nonexistent")).unwrap(),
+            Hypervisor::Kvm
+        );
+    }
+}
