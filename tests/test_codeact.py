@@ -165,13 +165,21 @@ def test_cancellation_returns_when_the_guest_has_stopped() -> None:
         ended.set()
         return outcome()
 
-    class Interruptible(CannedRuntime):
-        def interrupt(self) -> None:
+    class Stop:
+        def cancel(self) -> None:
             release.set()
+
+    class Cancellable(CannedRuntime):
+        def make_stop(self) -> Stop:
+            return Stop()
+
+        def execute(self, code: str, *, stop: Any = None, **options: Any) -> Any:
+            assert isinstance(stop, Stop)
+            return super().execute(code, **options)
 
     async def cancel() -> None:
         client = ScriptedClient([[call("execute_code", code="x")], "done"])
-        task = asyncio.ensure_future(make_agent(client, Interruptible(answer), ToolCallCounts()).run("go"))
+        task = asyncio.ensure_future(make_agent(client, Cancellable(answer), ToolCallCounts()).run("go"))
         await asyncio.to_thread(started.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -188,6 +196,14 @@ def test_a_failing_sandbox_ends_the_run() -> None:
     with pytest.raises(MiddlewareFailure, match="no memory for the guest") as raised:
         run([[call("execute_code", code="x")], "done"], CannedRuntime(broken))
     assert isinstance(raised.value.__cause__, SandboxError)
+
+
+def test_an_unexpected_exception_of_the_runtime_ends_the_run() -> None:
+    def broken(code: str) -> Any:
+        raise ZeroDivisionError("in the runtime")
+
+    with pytest.raises(MiddlewareFailure, match="execute_code: in the runtime"):
+        run([[call("execute_code", code="x")], "done"], CannedRuntime(broken))
 
 
 def test_the_observer_sees_before_and_after() -> None:

@@ -35,6 +35,8 @@ FAILED, USAGE, DAY_EXISTS, NO_SANDBOX, NOT_CONFIGURED = 1, 2, 3, 4, 5
 EXEC_TIMEOUT, EXEC_NO_SANDBOX = 124, 125
 INTERRUPTED = 130
 
+# A policy needs a host; RFC 2606 keeps this name from ever existing.
+_NO_HOST = "none.invalid"
 _LIMIT_TYPES: dict[str, type] = {"seconds": float, "memory_mib": int, "output_bytes": int, "host_calls": int}
 
 
@@ -231,7 +233,7 @@ def execute(
     from wcpod import FetchPolicy, Sandbox
 
     try:
-        policy = FetchPolicy(hosts=list(hosts))
+        policy = FetchPolicy(hosts=list(hosts) or [_NO_HOST])
         with Sandbox(policy=policy, archive=archive, limits=_limits({"seconds": timeout, **(limits or {})})) as sandbox:
             result = sandbox.run(source)
     except FetchPolicyError as error:

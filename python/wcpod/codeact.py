@@ -13,11 +13,12 @@ Works with any `agent_framework.Agent`. Needs the extra `agents`.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import re
 import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from agent_framework import (
     AgentSession,
@@ -36,7 +37,7 @@ from agent_framework import (
 )
 
 from wcpod.control_characters import neutralise
-from wcpod.exceptions import ToolSurfaceError, WcpodError
+from wcpod.exceptions import ToolSurfaceError
 
 if TYPE_CHECKING:
     from wcpod.sandbox import ExecutionResult, HostCall
@@ -87,6 +88,29 @@ class Runtime(Protocol):
 
     def execute(self, code: str, *, agent: str, on_call: Callable[[HostCall], None] | None = None) -> ExecutionResult:
         """Run `code` from the clean snapshot; `on_call` is called for each host call of the guest, as it ends."""
+        ...
+
+
+class Stop(Protocol):
+    """The stop signal of one execution."""
+
+    def cancel(self) -> None:
+        """Give the execution up; also before it began."""
+        ...
+
+
+@runtime_checkable
+class CancellableRuntime(Protocol):
+    """A runtime whose executions can be given up."""
+
+    def make_stop(self) -> Stop:
+        """A stop signal for one execution."""
+        ...
+
+    def execute(
+        self, code: str, *, agent: str, on_call: Callable[[HostCall], None] | None = None, stop: Any = None
+    ) -> ExecutionResult:
+        """As `Runtime.execute`; ends with kind "cancelled" once `stop` is cancelled."""
         ...
 
 
@@ -192,7 +216,7 @@ class CodeActProvider(ContextProvider):
         observer: Called before and after each execution. It may be called from any thread and should be quick.
 
     The guest's traceback comes back to the model as text (the clients drop an error item). A failure of the sandbox
-    itself ends the agent's run with `MiddlewareFailure`, whose cause is the `WcpodError`.
+    itself ends the agent's run with `MiddlewareFailure`, whose cause is the runtime's exception.
     """
 
     def __init__(
@@ -239,35 +263,39 @@ class CodeActProvider(ContextProvider):
     async def _execute(self, code: str) -> ExecutionResult:
         self._observe(Execution(self._agent, code, None))
         # to_thread carries the context variables, so spans of host functions nest under this call.
-        job = asyncio.ensure_future(
-            asyncio.to_thread(self._runtime.execute, code, agent=self._agent, on_call=self._on_call)
-        )
+        if isinstance(self._runtime, CancellableRuntime):
+            stop = self._runtime.make_stop()
+            work = asyncio.to_thread(self._runtime.execute, code, agent=self._agent, on_call=self._on_call, stop=stop)
+            give_up = stop.cancel
+        else:
+            work = asyncio.to_thread(self._runtime.execute, code, agent=self._agent, on_call=self._on_call)
+            give_up = None
+        job = asyncio.ensure_future(work)
         try:
             result = await asyncio.shield(job)
         except asyncio.CancelledError:
-            await self._stop(job)
+            if give_up is not None:
+                give_up()
+            await _end_of(job)
             raise
-        except WcpodError as error:
-            raise MiddlewareFailure(str(error)) from error
+        except Exception as error:
+            # An ordinary exception would become "Error: Function failed." and the model would go on without a sandbox.
+            raise MiddlewareFailure(f"execute_code: {error}") from error
         self._observe(Execution(self._agent, code, result))
         return result
-
-    async def _stop(self, job: asyncio.Future[ExecutionResult]) -> None:
-        """Return only when the guest has stopped, so that nothing runs after a cancelled agent."""
-        interrupt = getattr(self._runtime, "interrupt", None)
-        while not job.done():
-            if interrupt is not None:
-                interrupt()
-            try:
-                await asyncio.wait({job})
-            except asyncio.CancelledError:
-                continue
-        if not job.cancelled():
-            job.exception()
 
     def _observe(self, execution: Execution) -> None:
         if self._observer is not None:
             self._observer(execution)
+
+
+async def _end_of(job: asyncio.Future[ExecutionResult]) -> None:
+    """Wait until the guest has stopped, so that nothing runs after a cancelled agent."""
+    while not job.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait({job})
+    if not job.cancelled():
+        job.exception()
 
 
 def render_result(result: ExecutionResult) -> str:

@@ -53,7 +53,9 @@ class PlainProgress:
     def __call__(self, event: Event) -> None:
         """Write the event, if it has something to say."""
         if line := describe(event):
-            print(f"{time.monotonic() - self._started:7.2f}s  {line}", file=self._stream, flush=True)
+            # A reader that went away (`wcpod run | head`) is no reason to end the run.
+            with contextlib.suppress(BrokenPipeError):
+                print(f"{time.monotonic() - self._started:7.2f}s  {line}", file=self._stream, flush=True)
 
 
 class LiveProgress:
