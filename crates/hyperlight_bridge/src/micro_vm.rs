@@ -69,6 +69,8 @@ pub struct MicroVm {
     isolation: Isolation,
     start_times: StartTimes,
     known_pages: u64,
+    /// The guest's next free page right after a restore.
+    first_page: u64,
     size: VmSize,
 }
 
@@ -118,6 +120,12 @@ impl MicroVm {
         let first = take_snapshot(&mut sandbox)?;
         let known_pages = record_known_pages(&mut sandbox, &watchdog, first, path)?;
         let snapshot = take_snapshot(&mut sandbox)?;
+        sandbox
+            .restore(Arc::clone(&snapshot))
+            .map_err(|error| BridgeError::RestoreFailed {
+                reason: error.to_string(),
+            })?;
+        let first_page = window.next_page()?;
         Ok(Self {
             watchdog,
             sandbox,
@@ -134,6 +142,7 @@ impl MicroVm {
                 snapshot: begin.elapsed() - booted,
             },
             known_pages,
+            first_page,
             size,
         })
     }
@@ -238,6 +247,7 @@ impl MicroVm {
             detail: verdict.detail,
             duration,
             restore,
+            dirtied_pages: self.window.next_page()?.saturating_sub(self.first_page) / 4096,
             peak_memory: verdict.peak_memory,
         })
     }

@@ -14,6 +14,8 @@ const MAGIC: u64 = u64::from_le_bytes(*b"wcpodout");
 const PAGE: u64 = 4096;
 /// Distance of the window's begin from the end of scratch.
 const FROM_END: u64 = (12 + 520) * PAGE;
+/// Distance of Hyperlight's page allocator word from the end of scratch (`SCRATCH_TOP_ALLOCATOR_OFFSET`).
+const ALLOCATOR_FROM_END: u64 = 0x10;
 const STREAM_BYTES: u64 = 256 * PAGE;
 const PART_BYTES: u64 = STREAM_BYTES / 2;
 const HEADER_BYTES: usize = 64;
@@ -96,6 +98,20 @@ impl OutputWindow {
             })?;
         }
         Ok(captured)
+    }
+
+    /// Physical address of the next page that the guest will take: how many it took so far is a difference of two.
+    ///
+    /// # Errors
+    /// [`BridgeError::OutputUnreadable`].
+    pub fn next_page(&self) -> Result<u64, BridgeError> {
+        let mut word = [0; 8];
+        open_memory()?
+            .read_exact_at(&mut word, self.address + FROM_END - ALLOCATOR_FROM_END)
+            .map_err(|error| BridgeError::OutputUnreadable {
+                reason: error.to_string(),
+            })?;
+        Ok(u64::from_le_bytes(word))
     }
 
     fn header(&self, memory: &File) -> Option<Header> {

@@ -188,6 +188,8 @@ pub struct RunReport {
     pub duration: Duration,
     /// Time that the restore took.
     pub restore: Duration,
+    /// Pages that were copied or made since the restore, tables included.
+    pub dirtied_pages: u64,
     /// Largest size of the interpreter's memory, in bytes; 0 where it is not known.
     pub peak_memory: u64,
 }

@@ -283,6 +283,11 @@ impl RunReport {
     }
 
     #[getter]
+    fn dirtied_pages(&self) -> u64 {
+        self.inner.dirtied_pages
+    }
+
+    #[getter]
     fn peak_memory(&self) -> u64 {
         self.inner.peak_memory
     }

@@ -1,0 +1,76 @@
+# The one entry point. `make help` lists what there is; CI and the README call these targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+IMAGE := python/wcpod/guest/python-guest.bin
+EXTRAS := podcast,foundry,openai,devui,otel,mcp
+export PATH := $(CURDIR)/$(BIN):$(PATH)
+export VIRTUAL_ENV := $(CURDIR)/$(VENV)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.PHONY: help run test test-rust test-python test-nested guest extension install wheel bench soak fuzz lint format doctor clean
+.DEFAULT_GOAL := help
+
+help: ## Show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+run: install ## Write today's podcast script (the main job; MODEL=rehearsal|foundry|openai, ARGS=...)
+	$(BIN)/wcpod run $(if $(MODEL),--model $(MODEL)) $(ARGS)
+
+test: install lint test-rust test-python ## All tests but those inside the nested hypervisor
+
+test-rust: install ## Tests of the Rust crates
+	cargo test --workspace --locked --quiet
+
+test-python: install ## Tests of the Python package, on this machine's /dev/kvm
+	$(BIN)/pytest --require-microvm
+
+test-nested: install ## The micro-VM tests under stock KVM inside QEMU's software processor
+	tests/nested/run $(BIN)/python tests/sandbox -m microvm --require-microvm
+
+guest: $(VENV)/.ready ## Build the guest image from source (GUEST_PACKAGES="humanize==4.12" adds pure-Python packages)
+	$(BIN)/python guest/build.py --packages "$(GUEST_PACKAGES)"
+
+extension: $(VENV)/.ready ## Build the Rust extension and install the package into .venv
+	@echo "extension: building (minutes the first time) ..."
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --release --locked --quiet --extras $(EXTRAS)
+	@echo "extension: done"
+
+install: $(VENV)/.ready guest extension
+
+$(VENV)/.ready: pyproject.toml constraints.txt
+	@echo "venv: creating $(VENV) and installing what the project needs ..."
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
+	$(BIN)/pip install --quiet --constraint constraints.txt --group build --group test --group lint
+	@touch $@
+	@echo "venv: done"
+
+wheel: $(VENV)/.ready guest ## Build the wheel into dist/
+	$(BIN)/maturin build --release --locked --out dist
+
+bench: install ## Measure, and print the figures of SPECIFICATION.md
+	$(BIN)/pytest benches --benchmark-enable --benchmark-only
+
+soak: install ## 10,000 runs on one sandbox: memory must stay flat
+	$(BIN)/pytest tests/test_soak.py --soak
+
+lint: $(VENV)/.ready ## Formatting, lints and types
+	cargo fmt --check
+	cargo fmt --check --manifest-path guest/Cargo.toml
+	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+format: $(VENV)/.ready ## Format everything
+	cargo fmt
+	cargo fmt --manifest-path guest/Cargo.toml
+	$(BIN)/ruff check --fix-only --quiet
+	$(BIN)/ruff format
+
+doctor: install ## Can this machine run a sandbox?
+	$(BIN)/wcpod doctor
+
+clean: ## Remove what was built
+	rm -rf $(VENV) target guest/target guest/aot/target guest/build dist python/wcpod/_bridge*.so $(IMAGE)

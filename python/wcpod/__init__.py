@@ -1,0 +1,46 @@
+"""Run Python that a model wrote, in a micro-VM, from a clean snapshot, with one typed way out.
+
+    from wcpod import FetchPolicy, Limits, Sandbox
+
+    with Sandbox(limits=Limits(seconds=5.0), policy=FetchPolicy.bbc()) as sandbox:
+        result = sandbox.run("print(1)")
+"""
+
+import warnings
+
+from wcpod._bridge import DEBUG_BUILD, VERSION
+from wcpod.sandbox import (
+    AsyncSandbox,
+    Decision,
+    ExecutionResult,
+    FetchPolicy,
+    FetchRecord,
+    HostCall,
+    HyperlightRuntime,
+    Isolation,
+    Limits,
+    Sandbox,
+    Truncated,
+    Usage,
+    extract_page,
+)
+
+__version__ = VERSION
+__all__ = [
+    "AsyncSandbox",
+    "Decision",
+    "ExecutionResult",
+    "FetchPolicy",
+    "FetchRecord",
+    "HostCall",
+    "HyperlightRuntime",
+    "Isolation",
+    "Limits",
+    "Sandbox",
+    "Truncated",
+    "Usage",
+    "extract_page",
+]
+
+if DEBUG_BUILD:
+    warnings.warn("wcpod was built without optimisation: its times mean nothing", RuntimeWarning, stacklevel=2)

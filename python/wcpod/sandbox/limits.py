@@ -1,0 +1,33 @@
+"""Limits of a run."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one run may use. All are on by default; a larger number is the way to opt out."""
+
+    seconds: float = 30.0
+    """Wall-clock time of a run, in seconds, waits in host calls included; `math.inf` for none."""
+    memory_mib: int = 256
+    """Memory of the interpreter, in MiB (32 to 3072). A sandbox is made for its own limit; a run may ask for less."""
+    output_bytes: int = 65536
+    """Bytes kept of each output stream: half from its begin, half from its end (at most 1 MiB). A run that writes a
+    thousand times as much is ended."""
+    host_calls: int = 100
+    """Calls of `fetch_url` and tools; further ones are refused."""
+
+    def __post_init__(self) -> None:
+        if not self.seconds > 0 or math.isnan(self.seconds):
+            raise ValueError(f"Limits.seconds must be more than 0, not {self.seconds!r}")
+        if not 32 <= self.memory_mib <= 3072:
+            raise ValueError(f"Limits.memory_mib must be from 32 to 3072, not {self.memory_mib!r}")
+        if not 2 <= self.output_bytes <= MIB:
+            raise ValueError(f"Limits.output_bytes must be from 2 to {MIB}, not {self.output_bytes!r}")
+        if self.host_calls < 0:
+            raise ValueError(f"Limits.host_calls must not be negative, not {self.host_calls!r}")

@@ -1,0 +1,60 @@
+"""Which URLs a sandbox may fetch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from wcpod import _bridge
+
+
+class Decision(NamedTuple):
+    """What a policy says of a URL."""
+
+    allowed: bool
+    reason: str
+    """A sentence that names what was refused; empty when allowed."""
+    host: str | None
+    """The host that was decided about, when there is one."""
+
+
+class FetchPolicy:
+    """The URLs that `fetch_url` may ask for: https, exact hosts, nothing else. Enforced in Rust at every redirect."""
+
+    def __init__(
+        self,
+        hosts: Iterable[str],
+        *,
+        paths: Iterable[str] | None = None,
+        query: bool = True,
+        max_url_bytes: int | None = None,
+    ) -> None:
+        """Allows `hosts`.
+
+        Args:
+            hosts: exact host names, such as "www.bbc.com"; no wildcards, ports or addresses.
+            paths: when given, only URLs whose path begins with one of these.
+            query: whether a URL may have a query string, which can carry data out.
+            max_url_bytes: longest URL, in bytes (default 2048).
+
+        Raises:
+            FetchPolicyError: a host, path or bound makes no sense; the message names it.
+        """
+        self._inner = _bridge.FetchPolicy(list(hosts), None if paths is None else list(paths), query, max_url_bytes)
+
+    @classmethod
+    def bbc(cls) -> FetchPolicy:
+        """`bbc.com` and `www.bbc.com`."""
+        return cls(["bbc.com", "www.bbc.com"])
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The allowed hosts."""
+        return tuple(self._inner.hosts)
+
+    def check(self, url: str) -> Decision:
+        """What the policy says of `url`. Asks no network."""
+        return Decision(*self._inner.check(url))
+
+    def __repr__(self) -> str:
+        return f"FetchPolicy(hosts={list(self.hosts)!r})"

@@ -1,0 +1,153 @@
+"""What became of a run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Literal
+
+from wcpod import _bridge
+
+Kind = Literal["ok", "error", "timeout", "cancelled", "memory", "output", "crash"]
+CallStatus = Literal["ok", "blocked", "error", "timeout", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class Isolation:
+    """Where code runs."""
+
+    tier: Literal["micro-vm", "wasm"]
+    hypervisor: str
+    """"kvm", or "kvm_pvm" where KVM works without the processor's virtualisation."""
+    privilege_mode: Literal["ring0", "ring3"]
+    """The ring that the guest's interpreter runs in. Neither is a boundary: the virtual machine is."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchRecord:
+    """What one `fetch_url` did."""
+
+    url: str
+    final_url: str
+    """The URL that answered, or the one that was refused."""
+    host: str | None
+    address: str | None
+    """The address that was connected to; None from an archive or the run's cache."""
+    http_status: int | None
+    bytes: int
+    """Bytes of the page after decompression."""
+    sha256: str | None
+    """Of those bytes, in hexadecimal."""
+    title: str | None
+    time: str = ""
+    """When it started, RFC 3339 in UTC."""
+    agent: str | None = None
+    status: Literal["ok", "blocked", "error"] = "ok"
+    decision: Literal["allow", "block"] = "allow"
+    reason: str | None = None
+    """Why it is not ok, or why the page is not whole."""
+    duration: float = 0.0
+    """Seconds."""
+    from_cache: bool = False
+    redirects: int = 0
+    truncated: bool = False
+    record_error: str | None = None
+    """Why the page could not be kept in the record folder."""
+
+
+@dataclass(frozen=True, slots=True)
+class HostCall:
+    """One call of the guest that reached the host, however it ended."""
+
+    name: str
+    """"fetch_url", or a tool's name."""
+    agent: str | None
+    status: CallStatus
+    seconds: float
+    reason: str | None
+    """Why it is not ok."""
+    fetch: FetchRecord | None
+    """For `fetch_url`, unless the run ended first."""
+
+    @classmethod
+    def of(cls, record: _bridge.CallRecord, agent: str | None) -> HostCall:
+        fetch = record.fetch
+        return cls(
+            name=record.name,
+            agent=agent,
+            status=record.status,
+            seconds=record.seconds,
+            reason=record.reason,
+            fetch=None if fetch is None else FetchRecord(**json.loads(fetch)),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What a run took."""
+
+    seconds: float
+    """From the end of the restore to the end of the run."""
+    restore_seconds: float
+    dirtied_pages: int
+    """Pages of 4 KiB that were copied or made since the restore, tables included."""
+    peak_memory: int
+    """Largest size of the interpreter's memory, in bytes; 0 where the run did not come to its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """True sizes of the output streams of a run that printed more than its limit."""
+
+    stdout_bytes: int
+    stdout_omitted: int
+    stderr_bytes: int
+    stderr_omitted: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExecutionResult:
+    """What became of a run. Every field is the host's word, apart from text and values that the code itself made."""
+
+    kind: Kind
+    """"ok": exit code 0. "error": it raised, or another exit code. "timeout", "memory", "output": it hit that limit.
+    "cancelled": the caller gave it up. "crash": the guest ended otherwise; `detail` says how."""
+    exit_code: int
+    stdout: str
+    """What it printed. When cut, head and tail with a note of how much is missing between them."""
+    stderr: str
+    """Its standard error, tracebacks included."""
+    value: str | None
+    """`repr` of the last statement when that is an expression and not None."""
+    files: dict[str, bytes]
+    """What it left below /output: relative path and content."""
+    host_calls: tuple[HostCall, ...]
+    usage: Usage
+    truncated: Truncated | None
+    """True sizes when output was cut."""
+    isolation: Isolation
+    detail: str | None = None
+    """What the host knows about an end that was not the code's own."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether the code came to its end with exit code 0."""
+        return self.kind == "ok"
+
+    @classmethod
+    def of(cls, report: _bridge.RunReport, isolation: Isolation, agent: str | None) -> ExecutionResult:
+        out, out_omitted, err, err_omitted = report.output_bytes
+        cut = out_omitted or err_omitted
+        return cls(
+            kind=report.kind,
+            exit_code=report.exit_code,
+            stdout=report.stdout,
+            stderr=report.stderr,
+            value=report.value,
+            files=dict(report.files),
+            host_calls=tuple(HostCall.of(record, agent) for record in report.calls),
+            usage=Usage(report.seconds, report.restore_seconds, report.dirtied_pages, report.peak_memory),
+            truncated=Truncated(out, out_omitted, err, err_omitted) if cut else None,
+            isolation=isolation,
+            detail=report.detail,
+        )
