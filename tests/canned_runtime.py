@@ -27,6 +27,7 @@ def outcome(
         "usage": USAGE,
         "truncated": None,
         "isolation": ISOLATION,
+        "detail": None,
     }
     return ExecutionResult(**{**prepared, **fields})
 
@@ -35,7 +36,23 @@ def host_call(status: str = "ok", *, agent: str | None = None, reason: str | Non
     """A `fetch_url` of the guest."""
     url = "https://www.bbc.com/sport/football/world-cup"
     fetch = FetchRecord(
-        url=url, final_url=url, host="www.bbc.com", address=None, http_status=200, bytes=1, sha256="0" * 64, title="T"
+        time="2026-06-15T06:00:00Z",
+        agent=agent,
+        url=url,
+        final_url=url,
+        status="ok" if status == "ok" else "error",
+        decision="allow",
+        reason=reason,
+        host="www.bbc.com",
+        address=None,
+        http_status=200,
+        bytes=1,
+        sha256="0" * 64,
+        title="T",
+        duration=0.1,
+        from_cache=False,
+        redirects=0,
+        truncated=False,
     )
     return HostCall(name="fetch_url", agent=agent, status=status, seconds=0.1, reason=reason, fetch=fetch)
 
@@ -46,7 +63,7 @@ class CannedRuntime:
     isolation = ISOLATION
 
     def __init__(
-        self, answer: Callable[[str], ExecutionResult] = lambda code: outcome("ok\n"), calls: tuple[HostCall, ...] = ()
+        self, answer: Callable[[str], ExecutionResult] = lambda _: outcome("ok\n"), calls: tuple[HostCall, ...] = ()
     ) -> None:
         self.answer = answer
         self.calls = calls

@@ -66,7 +66,7 @@ def model_server(answer: Answer) -> Iterator[tuple[str, list[dict[str, Any]]]]:
             self.end_headers()
             self.wfile.write(data)
 
-        def log_message(self, format: str, *args: Any) -> None:
+        def log_message(self, _format: str, *_args: Any) -> None:
             return None
 
         def handle(self) -> None:

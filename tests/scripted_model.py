@@ -49,7 +49,7 @@ class ScriptedClient(
         self.tools: list[list[str]] = []
 
     def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **_kwargs: Any
     ) -> Any:
         self.requests.append(list(messages))
         self.tools.append([tool.name for tool in options.get("tools") or []])

@@ -58,7 +58,7 @@ def test_the_traceback_reaches_the_model_as_text() -> None:
     failed = outcome(
         "before\n", "Traceback (most recent call last):\nZeroDivisionError: division by zero\n", kind="error"
     )
-    client, _ = run([[call("execute_code", code="1/0")], "done"], CannedRuntime(lambda code: failed))
+    client, _ = run([[call("execute_code", code="1/0")], "done"], CannedRuntime(lambda _: failed))
     assert client.results() == [
         "exit code 1 (error)\n<stdout>\nbefore\n</stdout>\n"
         "<stderr>\nTraceback (most recent call last):\nZeroDivisionError: division by zero\n</stderr>"
@@ -66,6 +66,7 @@ def test_the_traceback_reaches_the_model_as_text() -> None:
 
 
 OK = "exit code 0 (ok)\n"
+CRASH = "The sandbox crashed on this code and was rebuilt."
 A = "<stdout>\na\n</stdout>"
 
 
@@ -77,7 +78,11 @@ A = "<stdout>\na\n</stdout>"
         (outcome("a\n", kind="timeout"), f"exit code 1 (timeout)\nThe code was stopped at its time limit.\n{A}"),
         (
             outcome("a", truncated=object()),
-            f"{OK}{A}\nThe output was longer than its limit: the middle is missing. Print less.",
+            f"{OK}{A}\nThe output was longer than its limit, and its middle is missing. Print less.",
+        ),
+        (
+            outcome(kind="crash", detail="the guest aborted\x1b"),
+            f"exit code 1 (crash)\n{CRASH}\nthe guest aborted\\x1b",
         ),
         (outcome("a", files={"o.txt": b"xyz"}), f"{OK}{A}\nFiles left in /output: o.txt (3 bytes)"),
         (
@@ -144,7 +149,7 @@ def test_context_variables_reach_the_host_functions_thread() -> None:
     variable = contextvars.ContextVar("variable", default="none")
     seen = []
 
-    def answer(code: str) -> Any:
+    def answer(_code: str) -> Any:
         seen.append((variable.get(), threading.current_thread() is threading.main_thread()))
         return outcome()
 
@@ -159,27 +164,46 @@ def test_context_variables_reach_the_host_functions_thread() -> None:
 def test_cancellation_returns_when_the_guest_has_stopped() -> None:
     started, release, ended = threading.Event(), threading.Event(), threading.Event()
 
-    def answer(code: str) -> Any:
+    def answer(_code: str) -> Any:
         started.set()
         release.wait(10)
         ended.set()
         return outcome()
 
-    class Stop:
-        def cancel(self) -> None:
-            release.set()
-
-    class Cancellable(CannedRuntime):
-        def make_stop(self) -> Stop:
-            return Stop()
-
-        def execute(self, code: str, *, stop: Any = None, **options: Any) -> Any:
-            assert isinstance(stop, Stop)
-            return super().execute(code, **options)
+    class Awaitable(CannedRuntime):
+        async def execute_async(self, code: str, **options: Any) -> Any:
+            job = asyncio.ensure_future(asyncio.to_thread(self.execute, code, **options))
+            try:
+                return await asyncio.shield(job)
+            except asyncio.CancelledError:
+                release.set()
+                await job
+                raise
 
     async def cancel() -> None:
         client = ScriptedClient([[call("execute_code", code="x")], "done"])
-        task = asyncio.ensure_future(make_agent(client, Cancellable(answer), ToolCallCounts()).run("go"))
+        task = asyncio.ensure_future(make_agent(client, Awaitable(answer), ToolCallCounts()).run("go"))
+        await asyncio.to_thread(started.wait, 10)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ended.is_set()
+
+    asyncio.run(cancel())
+
+
+def test_a_cancelled_agent_waits_for_a_guest_that_cannot_be_stopped() -> None:
+    started, ended = threading.Event(), threading.Event()
+
+    def answer(_code: str) -> Any:
+        started.set()
+        time.sleep(0.2)
+        ended.set()
+        return outcome()
+
+    async def cancel() -> None:
+        client = ScriptedClient([[call("execute_code", code="x")], "done"])
+        task = asyncio.ensure_future(make_agent(client, CannedRuntime(answer), ToolCallCounts()).run("go"))
         await asyncio.to_thread(started.wait, 10)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -190,7 +214,7 @@ def test_cancellation_returns_when_the_guest_has_stopped() -> None:
 
 
 def test_a_failing_sandbox_ends_the_run() -> None:
-    def broken(code: str) -> Any:
+    def broken(_code: str) -> Any:
         raise SandboxError("no memory for the guest")
 
     with pytest.raises(MiddlewareFailure, match="no memory for the guest") as raised:
@@ -199,7 +223,7 @@ def test_a_failing_sandbox_ends_the_run() -> None:
 
 
 def test_an_unexpected_exception_of_the_runtime_ends_the_run() -> None:
-    def broken(code: str) -> Any:
+    def broken(_code: str) -> Any:
         raise ZeroDivisionError("in the runtime")
 
     with pytest.raises(MiddlewareFailure, match="execute_code: in the runtime"):

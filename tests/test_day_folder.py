@@ -5,11 +5,9 @@ from __future__ import annotations
 import datetime as dt
 import errno
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -62,15 +60,15 @@ def test_a_failing_replace_leaves_the_day_as_it_was(
     if before:
         save_scripts(Scripts("旧", "舊"), folder, REAL)
     earlier = contents(folder)
-    replace, calls = os.replace, []
+    replace, calls = Path.replace, []
 
-    def full_disk(source: Any, target: Any) -> None:
+    def full_disk(source: Path, target: Path) -> Path:
         calls.append(target)
         if len(calls) == failing + 1:
             raise OSError(errno.ENOSPC, "No space left on device")
-        replace(source, target)
+        return replace(source, target)
 
-    monkeypatch.setattr(os, "replace", full_disk)
+    monkeypatch.setattr(Path, "replace", full_disk)
     with pytest.raises(PipelineError) as raised:
         save_scripts(Scripts("新", "新"), folder, REAL)
     assert str(raised.value) == f"cannot write the episode into {folder.path}: No space left on device"

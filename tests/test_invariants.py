@@ -15,6 +15,7 @@ import pytest
 import model_server
 from canned_runtime import CannedRuntime, host_call
 from scripted_model import ANY_LENGTH, PERSONAS, SCRIPTS, ScriptedClient, call, scripted_model
+from wcpod import FetchPolicy
 from wcpod.exceptions import PipelineError
 from wcpod.podcast.models import Model, open_model
 from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
@@ -37,7 +38,7 @@ class Project:
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
 
-    def get_openai_client(self, **options: Any) -> Any:
+    def get_openai_client(self, **_options: Any) -> Any:
         from openai import AsyncOpenAI
 
         return AsyncOpenAI(base_url=self._base_url, api_key="none")
@@ -137,7 +138,7 @@ def test_3_counters_that_disagree_end_the_run(tmp_path: Path) -> None:
 
 @pytest.mark.microvm
 def test_3_the_counters_of_a_real_run(tmp_path: Path, runtime: Callable[..., Any]) -> None:
-    made = runtime(archive=SAMPLE_PAGES)
+    made = runtime(policy=FetchPolicy.bbc(), archive=SAMPLE_PAGES)
     episode = episode_of(open_model("rehearsal"), tmp_path, lambda: made)
     counts = episode.record["tool_call_counts"]
     assert {agent: names.get("fetch_url", 0) for agent, names in counts.items()} == {
@@ -164,7 +165,7 @@ def test_4_the_bytes_on_disk_are_the_parsed_blocks(tmp_path: Path) -> None:
     final = f"好的：\n\n```traditional\n{traditional}\n```\n\n```simplified\n{simplified}\n```\n完。"
     saved = []
     for out in (tmp_path / "one", tmp_path / "two"):
-        model = scripted_model(lambda agent: [final])
+        model = scripted_model(lambda _: [final])
         folder = episode_of(model, out, CannedRuntime).folder
         saved.append((folder.simplified.read_bytes(), folder.traditional.read_bytes()))
     assert saved == [(f"{simplified}\n".encode(), f"{traditional}\n".encode())] * 2
@@ -175,7 +176,7 @@ def test_4_the_bytes_on_disk_are_the_parsed_blocks(tmp_path: Path) -> None:
 def test_4_no_model_is_asked_after_the_last_agent(tmp_path: Path) -> None:
     clients: list[ScriptedClient] = []
 
-    def client(agent: str) -> ScriptedClient:
+    def client(_agent: str) -> ScriptedClient:
         clients.append(ScriptedClient([SCRIPTS]))
         return clients[-1]
 

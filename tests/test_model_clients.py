@@ -26,7 +26,7 @@ class Project:
     def __init__(self, base_url: str) -> None:
         self._base_url = base_url
 
-    def get_openai_client(self, **options: Any) -> Any:
+    def get_openai_client(self, **_options: Any) -> Any:
         from openai import AsyncOpenAI
 
         return AsyncOpenAI(base_url=self._base_url, api_key="none")
@@ -92,7 +92,7 @@ def test_an_episode(write: Write) -> None:
 
 
 def test_a_traceback_of_the_guest_reaches_the_model_as_text(write: Write) -> None:
-    runtime = CannedRuntime(lambda code: outcome("before\n", TRACEBACK, kind="error"))
+    runtime = CannedRuntime(lambda _: outcome("before\n", TRACEBACK, kind="error"))
     _, requests = write(ordinary, runtime)
     assert tool_outputs(requests[2])[1] == (
         f"exit code 1 (error)\n<stdout>\nbefore\n</stdout>\n<stderr>\n{TRACEBACK}</stderr>"
@@ -103,7 +103,7 @@ def test_a_traceback_of_the_guest_reaches_the_model_as_text(write: Write) -> Non
 def test_a_busy_server_is_asked_again(write: Write, status: int) -> None:
     asked: list[int] = []
 
-    def busy(request: dict[str, Any]) -> Reply:
+    def busy(_request: dict[str, Any]) -> Reply:
         asked.append(1)
         return Reply(status=status) if len(asked) <= 3 else Reply(SCRIPTS)
 
@@ -114,7 +114,7 @@ def test_a_busy_server_is_asked_again(write: Write, status: int) -> None:
 def test_a_server_that_stays_busy_is_given_up(write: Write, tmp_path: Path) -> None:
     asked: list[int] = []
 
-    def busy(request: dict[str, Any]) -> Reply:
+    def busy(_request: dict[str, Any]) -> Reply:
         asked.append(1)
         return Reply(status=503)
 
@@ -129,13 +129,13 @@ def test_a_server_that_hangs_is_given_up(write: Write, monkeypatch: pytest.Monke
         monkeypatch.setattr(f"wcpod.podcast.models.{name}.REQUEST_SECONDS", 0.2)
         monkeypatch.setattr(f"wcpod.podcast.models.{name}.MAX_RETRIES", 1)
     with pytest.raises(ModelError, match="the model fake failed: "):
-        write(lambda request: Reply(SCRIPTS, delay=1.0))
+        write(lambda _: Reply(SCRIPTS, delay=1.0))
 
 
 @pytest.mark.parametrize("ended", ["length", "content_filter"])
 def test_a_truncated_or_filtered_answer_is_no_episode(write: Write, tmp_path: Path, ended: str) -> None:
     with pytest.raises(ModelError):
-        write(lambda request: Reply(SCRIPTS, ended=ended))
+        write(lambda _: Reply(SCRIPTS, ended=ended))
     assert list((tmp_path / "out").iterdir()) == []
 
 
@@ -155,4 +155,4 @@ def test_broken_arguments_run_nothing_and_may_be_corrected(write: Write) -> None
 
 def test_a_tool_name_that_the_model_may_not_use(write: Write) -> None:
     with pytest.raises(ToolSurfaceError, match="the model called a tool that it may not use: fetch_url"):
-        write(lambda request: call("fetch_url", url="https://www.bbc.com/"))
+        write(lambda _: call("fetch_url", url="https://www.bbc.com/"))

@@ -82,12 +82,12 @@ def test_anything_but_a_normal_stop_is_an_error(tmp_path: Path, agent: str, reas
 
 def test_an_empty_answer_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(ModelError) as raised:
-        write(scripted_model(lambda agent: [" \n"]), tmp_path)
+        write(scripted_model(lambda _: [" \n"]), tmp_path)
     assert str(raised.value) == "SearchAgent ended without any text"
 
 
 def test_a_model_that_never_stops_calling_is_an_error(tmp_path: Path) -> None:
-    def turns(agent: str) -> list[Turn]:
+    def turns(_agent: str) -> list[Turn]:
         return [[call("execute_code", str(n), code="x")] for n in range(60)]
 
     with pytest.raises(ModelError, match="SearchAgent ended with finish_reason 'tool_calls', not 'stop'"):
@@ -100,7 +100,7 @@ def test_a_text_without_two_scripts_leaves_every_file_as_it_was(tmp_path: Path, 
     write(scripted_model(), tmp_path, day=dt.date(2026, 6, 14))
     before = files(tmp_path)
     with pytest.raises(ScriptFormatError):
-        write(scripted_model(lambda agent: [text]), tmp_path)
+        write(scripted_model(lambda _: [text]), tmp_path)
     assert files(tmp_path) == before
     assert len(before) == 6
 
@@ -108,7 +108,7 @@ def test_a_text_without_two_scripts_leaves_every_file_as_it_was(tmp_path: Path, 
 @pytest.mark.parametrize("name", ["fetch_url", "read_skill_resource", "run_skill_script", "web_search"])
 def test_a_tool_name_that_the_model_may_not_use(tmp_path: Path, name: str) -> None:
     with pytest.raises(ToolSurfaceError) as raised:
-        write(scripted_model(lambda agent: [[call(name)], SCRIPTS]), tmp_path)
+        write(scripted_model(lambda _: [[call(name)], SCRIPTS]), tmp_path)
     assert str(raised.value) == f"the model called a tool that it may not use: {name}"
     assert files(tmp_path) == {}
 
@@ -133,7 +133,7 @@ def test_a_missing_skill_ends_the_run_before_any_model_call(tmp_path: Path) -> N
 
 
 def test_a_sandbox_that_fails_ends_the_run_with_its_own_error(tmp_path: Path) -> None:
-    def broken(code: str) -> Any:
+    def broken(_code: str) -> Any:
         raise SandboxError("the guest could not be restored")
 
     with pytest.raises(SandboxError, match="the guest could not be restored"):
@@ -143,10 +143,10 @@ def test_a_sandbox_that_fails_ends_the_run_with_its_own_error(tmp_path: Path) ->
 
 def test_a_server_that_fails_is_a_model_error(tmp_path: Path) -> None:
     class Down(ScriptedClient):
-        def _inner_get_response(self, **options: Any) -> Any:
+        def _inner_get_response(self, **_options: Any) -> Any:
             raise ChatClientException("503 from the server")
 
-    model = Model(kind="openai", name="down", client=lambda agent: Down([]))
+    model = Model(kind="openai", name="down", client=lambda _: Down([]))
     with pytest.raises(ModelError, match=r"the model down failed: .*503 from the server"):
         write(model, tmp_path)
     assert files(tmp_path) == {}
@@ -210,7 +210,7 @@ def test_a_script_that_breaks_the_rules_goes_back_with_the_list(tmp_path: Path) 
 
 
 def test_a_model_that_never_obeys_leaves_its_drafts_apart(tmp_path: Path) -> None:
-    model = scripted_model(lambda agent: [SCRIPTS] * 3)
+    model = scripted_model(lambda _: [SCRIPTS] * 3)
     with pytest.raises(ScriptRejected) as raised:
         write(model, tmp_path, rules=ScriptRules())
     assert str(raised.value) == (
@@ -222,5 +222,5 @@ def test_a_model_that_never_obeys_leaves_its_drafts_apart(tmp_path: Path) -> Non
 
 def test_a_model_that_never_gives_two_blocks(tmp_path: Path) -> None:
     with pytest.raises(ScriptFormatError):
-        write(scripted_model(lambda agent: ["no fence"] * 3), tmp_path, rules=ScriptRules())
+        write(scripted_model(lambda _: ["no fence"] * 3), tmp_path, rules=ScriptRules())
     assert files(tmp_path) == {}

@@ -11,7 +11,6 @@ import datetime as dt
 import json
 import sys
 from collections.abc import Mapping
-from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -35,8 +34,6 @@ FAILED, USAGE, DAY_EXISTS, NO_SANDBOX, NOT_CONFIGURED = 1, 2, 3, 4, 5
 EXEC_TIMEOUT, EXEC_NO_SANDBOX = 124, 125
 INTERRUPTED = 130
 
-# A policy needs a host; RFC 2606 keeps this name from ever existing.
-_NO_HOST = "none.invalid"
 _LIMIT_TYPES: dict[str, type] = {"seconds": float, "memory_mib": int, "output_bytes": int, "host_calls": int}
 
 
@@ -153,14 +150,16 @@ def run(
     except ImportError as error:
         _fail(f"{error}. The podcast needs more packages: pip install 'wcpod[podcast]'", NOT_CONFIGURED)
 
-    from wcpod import HyperlightRuntime
+    from wcpod import FetchPolicy, HyperlightRuntime
 
     try:
         model = open_model(kind, name=model_name, base_url=base_url)
         pages = archive or (SAMPLE_PAGES if model.rehearsal else None)
 
         def open_runtime() -> HyperlightRuntime:
-            return HyperlightRuntime(archive=pages, record=record, limits=_limits(limits or {}))
+            return HyperlightRuntime(
+                policy=FetchPolicy.bbc(), archive=pages, record=record, limits=_limits(limits or {})
+            )
 
         with progress_on(sys.stdout, rehearsal=model.rehearsal) as listener:
             episode = asyncio.run(
@@ -233,7 +232,7 @@ def execute(
     from wcpod import FetchPolicy, Sandbox
 
     try:
-        policy = FetchPolicy(hosts=list(hosts) or [_NO_HOST])
+        policy = FetchPolicy(hosts) if hosts else None
         with Sandbox(policy=policy, archive=archive, limits=_limits({"seconds": timeout, **(limits or {})})) as sandbox:
             result = sandbox.run(source)
     except FetchPolicyError as error:
@@ -248,7 +247,9 @@ def execute(
         _write(sys.stdout, result.stdout)
         _write(sys.stderr, result.stderr)
         if result.kind not in ("ok", "error"):
-            click.echo(f"wcpod: the run ended by {result.kind}", err=True)
+            click.echo(
+                f"wcpod: the run ended by {result.kind}" + (f": {result.detail}" if result.detail else ""), err=True
+            )
         if result.truncated is not None:
             click.echo("wcpod: the output was longer than its limit", err=True)
     sys.exit(_exit_code(result))

@@ -91,26 +91,14 @@ class Runtime(Protocol):
         ...
 
 
-class Stop(Protocol):
-    """The stop signal of one execution."""
-
-    def cancel(self) -> None:
-        """Give the execution up; also before it began."""
-        ...
-
-
 @runtime_checkable
-class CancellableRuntime(Protocol):
-    """A runtime whose executions can be given up."""
+class AsyncRuntime(Protocol):
+    """A runtime that can also be awaited; a cancelled task stops the guest before `CancelledError` is raised."""
 
-    def make_stop(self) -> Stop:
-        """A stop signal for one execution."""
-        ...
-
-    def execute(
-        self, code: str, *, agent: str, on_call: Callable[[HostCall], None] | None = None, stop: Any = None
+    async def execute_async(
+        self, code: str, *, agent: str, on_call: Callable[[HostCall], None] | None = None
     ) -> ExecutionResult:
-        """As `Runtime.execute`; ends with kind "cancelled" once `stop` is cancelled."""
+        """As `Runtime.execute`."""
         ...
 
 
@@ -236,8 +224,13 @@ class CodeActProvider(ContextProvider):
         self._tools = {"fetch_url": FETCH_URL_DESCRIPTION} if tools is None else dict(tools)
         self._observer = observer
 
-    async def before_run(
-        self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
+    async def before_run(  # the framework passes all of them by name
+        self,
+        *,
+        agent: SupportsAgentRun,  # noqa: ARG002
+        session: AgentSession,  # noqa: ARG002
+        context: SessionContext,
+        state: dict[str, Any],  # noqa: ARG002
     ) -> None:
         """Add the instructions and a fresh `execute_code` tool to this run of the agent."""
         context.extend_instructions(self.source_id, _INSTRUCTIONS)
@@ -262,27 +255,26 @@ class CodeActProvider(ContextProvider):
 
     async def _execute(self, code: str) -> ExecutionResult:
         self._observe(Execution(self._agent, code, None))
-        # to_thread carries the context variables, so spans of host functions nest under this call.
-        if isinstance(self._runtime, CancellableRuntime):
-            stop = self._runtime.make_stop()
-            work = asyncio.to_thread(self._runtime.execute, code, agent=self._agent, on_call=self._on_call, stop=stop)
-            give_up = stop.cancel
-        else:
-            work = asyncio.to_thread(self._runtime.execute, code, agent=self._agent, on_call=self._on_call)
-            give_up = None
-        job = asyncio.ensure_future(work)
         try:
-            result = await asyncio.shield(job)
-        except asyncio.CancelledError:
-            if give_up is not None:
-                give_up()
-            await _end_of(job)
-            raise
+            result = await self._run(code)
         except Exception as error:
             # An ordinary exception would become "Error: Function failed." and the model would go on without a sandbox.
             raise MiddlewareFailure(f"execute_code: {error}") from error
         self._observe(Execution(self._agent, code, result))
         return result
+
+    async def _run(self, code: str) -> ExecutionResult:
+        if isinstance(self._runtime, AsyncRuntime):
+            return await self._runtime.execute_async(code, agent=self._agent, on_call=self._on_call)
+        # to_thread carries the context variables, so spans of host functions nest under this call.
+        job = asyncio.ensure_future(
+            asyncio.to_thread(self._runtime.execute, code, agent=self._agent, on_call=self._on_call)
+        )
+        try:
+            return await asyncio.shield(job)
+        except asyncio.CancelledError:
+            await _end_of(job)
+            raise
 
     def _observe(self, execution: Execution) -> None:
         if self._observer is not None:
@@ -304,13 +296,12 @@ def render_result(result: ExecutionResult) -> str:
     Output stands between tags that it cannot close itself, and control characters are made visible.
     """
     parts = [f"exit code {result.exit_code} ({result.kind})"]
-    if note := _KIND_NOTES.get(result.kind, ""):
-        parts.append(note)
+    parts += [note for note in (_KIND_NOTES[result.kind], neutralise(result.detail or "")) if note]
     for tag, text in (("stdout", result.stdout), ("stderr", result.stderr), ("value", result.value or "")):
         if text:
             parts.append(f"<{tag}>\n{_closed_in(tag, neutralise(text)).rstrip(chr(10))}\n</{tag}>")
     if result.truncated is not None:
-        parts.append("The output was longer than its limit: the middle is missing. Print less.")
+        parts.append("The output was longer than its limit, and its middle is missing. Print less.")
     if result.files:
         listing = ", ".join(f"{neutralise(name)} ({len(data)} bytes)" for name, data in sorted(result.files.items()))
         parts.append(f"Files left in /output: {listing}")

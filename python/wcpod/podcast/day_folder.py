@@ -68,7 +68,7 @@ class DayFolder:
         return self.out / f"{self.stamp}.drafts"
 
     def existing(self) -> Existing:
-        """What the day already holds. Files without a readable record count as an episode, which is not ours to lose."""
+        """What the day holds. Files without a readable record count as an episode: they are not ours to lose."""
         if not any(path.exists() for path in (self.simplified, self.traditional, self.episode)):
             return "nothing"
         try:
@@ -121,7 +121,7 @@ class DayFolder:
         return targets
 
     def keep_drafts(self, drafts: Sequence[str]) -> None:
-        """Write the drafts of a failed run, replacing those of an earlier one. Best effort: the run has failed anyway."""
+        """Write the drafts of a failed run, in place of earlier ones. Best effort: the run has failed anyway."""
         with contextlib.suppress(OSError):
             shutil.rmtree(self.drafts, ignore_errors=True)
             self.drafts.mkdir(parents=True)
@@ -160,13 +160,13 @@ def _exchange(written: list[Path], targets: tuple[Path, ...], scratch: Path) -> 
             if target.exists():
                 _keep(target, kept)
             before.append((target, kept if kept.exists() else None))
-            os.replace(source, target)
+            source.replace(target)
     except BaseException:
         for target, earlier in reversed(before):
             if earlier is None:
                 target.unlink(missing_ok=True)
             else:
-                os.replace(earlier, target)
+                earlier.replace(target)
         raise
 
 

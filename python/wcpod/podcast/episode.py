@@ -39,7 +39,7 @@ def episode_record(
         "tool_call_counts": record.counts.as_dict(),
         "rejected_tool_calls": record.counts.rejected(),
         "tokens": record.tokens,
-        "fetches": [_fetch(agent, call) for agent, call in record.counts.host_calls() if call.fetch is not None],
+        "fetches": [_fetch(agent, call) for agent, call in record.counts.host_calls() if call.name == "fetch_url"],
         "script": {
             "han_characters": han,
             "drafts": len(record.drafts),
@@ -60,17 +60,16 @@ def episode_record(
 
 
 def _fetch(agent: str, call: HostCall) -> dict[str, Any]:
-    fetch = call.fetch
-    assert fetch is not None
+    fetch = call.fetch  # None if the run ended before the fetch did
     return {
         "agent": agent,
         "status": call.status,
         "reason": call.reason,
-        "url": fetch.url,
-        "final_url": fetch.final_url,
-        "http_status": fetch.http_status,
-        "sha256": fetch.sha256,
-        "title": fetch.title,
+        "url": fetch and fetch.url,
+        "final_url": fetch and fetch.final_url,
+        "http_status": fetch and fetch.http_status,
+        "sha256": fetch and fetch.sha256,
+        "title": fetch and fetch.title,
         "seconds": round(call.seconds, 4),
     }
 

@@ -41,7 +41,7 @@ def open_foundry(*, name: str | None = None, project_client: Any = None) -> Mode
     if missing:
         raise ModelNotConfigured("the model foundry is not configured: " + "; ".join(missing))
 
-    def client(agent: str) -> FoundryChatClient[Any]:
+    def client(_agent: str) -> FoundryChatClient[Any]:
         if project_client is None:
             chat = FoundryChatClient(
                 project_endpoint=os.environ[_ENDPOINT],

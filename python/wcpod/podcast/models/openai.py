@@ -36,7 +36,7 @@ def open_openai(*, name: str | None = None, base_url: str | None = None) -> Mode
     if missing:
         raise ModelNotConfigured("the model openai is not configured: " + "; ".join(missing))
 
-    def client(agent: str) -> OpenAIChatCompletionClient[Any]:
+    def client(_agent: str) -> OpenAIChatCompletionClient[Any]:
         connection = AsyncOpenAI(
             api_key=key or "none", base_url=server, max_retries=MAX_RETRIES, timeout=REQUEST_SECONDS
         )

@@ -6,7 +6,7 @@ model in it, and everything that it makes says that it is a rehearsal.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -55,7 +55,7 @@ class RehearsalClient(
         self._agent = agent
 
     def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+        self, *, messages: Sequence[Message], stream: bool, **_options: Any
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
         transcript = Transcript.of(self._agent, messages)
         contents = _PARTS[self._agent](transcript)

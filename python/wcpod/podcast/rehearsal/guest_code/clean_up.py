@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 # cleaning up temporary files
 import shutil
 

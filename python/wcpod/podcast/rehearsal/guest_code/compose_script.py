@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 import json
 
 outline = json.loads("INPUT_outline")
@@ -47,14 +48,13 @@ def name(text):
 
 def number(value):
     """A number below one hundred million as it is spoken."""
-    if value < 10:
-        return DIGITS[value]
     for unit, word in ((10000, "万"), (1000, "千"), (100, "百"), (10, "十")):
         if value >= unit:
             head, rest = divmod(value, unit)
             gap = "零" if rest and rest < unit // 10 else ""
             start = "" if unit == 10 and head == 1 else number(head)
             return start + word + gap + (number(rest) if rest else "")
+    return DIGITS[value]
 
 
 def amount(value):

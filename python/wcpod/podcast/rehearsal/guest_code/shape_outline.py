@@ -1,3 +1,4 @@
+# mypy: ignore-errors
 import json
 
 stories = json.loads("INPUT_stories")
