@@ -18,10 +18,8 @@ from wcpod.podcast.scripts import Scripts
 
 # Letters and digits of names and scores may stand; punctuation, symbols and markup may not.
 _ALLOWED = re.compile(
-    _ALLOWED=re.compile(
-        "[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U000323af〇，。！？：；、“”‘’（）《》〈〉「」『』—…·"
-        "\n 0-9A-Za-z\u00c0-\u024f]"
-    )
+    "[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U000323af〇，。！？：；、“”‘’（）《》〈〉「」『』—…·"
+    "\n 0-9A-Za-z\u00c0-\u024f]"
 )
 _ADDRESS = re.compile(r"https?:|www\s*\.|[a-z0-9]\.(?:com|org|net|co|uk)(?![a-z])", re.IGNORECASE)
 _GREETINGS = ("听众", "大家好", "早上好", "早安", "您好", "你好", "欢迎")
