@@ -168,7 +168,10 @@ impl FetchSession {
     #[must_use]
     pub fn fetch(&self, request: &FetchRequest, deadline: Instant) -> FetchReply {
         let started = Instant::now();
-        let deadline = deadline.min(started + self.limits.deadline);
+        let deadline = match started.checked_add(self.limits.deadline) {
+            Some(own) => own.min(deadline),
+            None => deadline,
+        };
         let mut audit = AuditRecord::started(&request.url);
         let outcome = catch_unwind(AssertUnwindSafe(|| self.run(request, deadline, &mut audit)))
             .unwrap_or_else(|_| Err(Stop::failed("the page could not be processed")));
@@ -325,14 +328,15 @@ impl FetchSession {
             allowance.bytes(),
         )?;
         allowance.spend(content.bytes.len());
-        if answer.truncated {
-            content.cut = content.cut.or(Some(Cut::Bound));
-        }
         let sha256 = hex_sha256(&content.bytes);
-        if answer.sha256.is_some_and(|expected| expected != sha256) && content.cut.is_none() {
+        let whole = content.cut.is_none();
+        if whole && answer.sha256.is_some_and(|recorded| recorded != sha256) {
             return Err(Stop::failed(
                 "the archived page is not the one that was recorded",
             ));
+        }
+        if answer.truncated {
+            content.cut = content.cut.or(Some(Cut::Bound));
         }
         entry.truncated = content.cut.is_some();
         self.record(entry, Some(&content.bytes), audit);
@@ -380,7 +384,7 @@ impl fmt::Debug for FetchSession {
 
 /// Sleeps, unless that would outlast the deadline.
 fn pause(wait: Duration, deadline: Instant) -> Result<(), ()> {
-    if Instant::now() + wait >= deadline {
+    if wait >= deadline.saturating_duration_since(Instant::now()) && !wait.is_zero() {
         return Err(());
     }
     thread::sleep(wait);

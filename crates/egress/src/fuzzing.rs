@@ -1,6 +1,7 @@
 //! Single steps of the chain, opened to the fuzz targets and checked for what they promise.
 
 use std::io::{self, Cursor, Read};
+use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
 
 use ureq::unversioned::transport::{
@@ -25,7 +26,8 @@ pub fn admitted_host(url: &str) -> Option<String> {
 /// Sends a request to a server that answers with `response`, and goes on with what it says.
 pub fn headers(response: &[u8]) {
     let policy = FetchPolicy::bbc();
-    let client = Client::new(Network::system(), &FetchLimits::default());
+    static CLIENT: LazyLock<Client> =
+        LazyLock::new(|| Client::new(Network::system(), &FetchLimits::default()));
     let Ok(target) = policy.admit("https://www.bbc.com/") else {
         return;
     };
@@ -33,7 +35,7 @@ pub fn headers(response: &[u8]) {
         return;
     };
     let agent = Agent::with_parts(
-        client.config(Duration::from_secs(5)),
+        CLIENT.config(Duration::from_secs(5)),
         Canned(response.to_vec()),
         Dialed(()),
     );
@@ -105,13 +107,12 @@ impl Connector<()> for Canned {
 
     fn connect(
         &self,
-        details: &ConnectionDetails,
+        _details: &ConnectionDetails,
         _chained: Option<()>,
     ) -> Result<Option<Self::Out>, Error> {
-        let config = details.config;
         Ok(Some(CannedTransport {
             response: Cursor::new(self.0.clone()),
-            buffers: LazyBuffers::new(config.input_buffer_size(), config.output_buffer_size()),
+            buffers: LazyBuffers::new(16 * 1024, 4 * 1024),
         }))
     }
 }

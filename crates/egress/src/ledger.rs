@@ -99,7 +99,7 @@ impl Ledger {
         let mut used = self.used();
         let next = used.next_request.entry(host.to_owned()).or_insert(now);
         let start = (*next).max(now);
-        *next = start + pause;
+        *next = start.checked_add(pause).unwrap_or(start);
         start.saturating_duration_since(now)
     }
 }

@@ -3,6 +3,8 @@
 //! The stack holds containers, and everything inside a skipped one. It is at most 512 deep, as in
 //! browsers; what is nested deeper is counted, not kept, so that a hostile page costs nothing.
 
+use std::collections::HashMap;
+
 use crate::element::{Attributes, Kind};
 
 const DEEPEST: usize = 512;
@@ -21,6 +23,8 @@ struct Open {
 #[derive(Debug, Default)]
 pub(crate) struct Outline {
     open: Vec<Open>,
+    /// How many open elements have a name, so that a stray end tag costs no search.
+    names: HashMap<Vec<u8>, usize>,
     too_deep: usize,
     skipped: usize,
     invisible: usize,
@@ -90,7 +94,9 @@ impl Outline {
             self.too_deep -= 1;
             return;
         }
-        if let Some(at) = self.open.iter().rposition(|open| open.tag == tag) {
+        if self.names.contains_key(tag)
+            && let Some(at) = self.open.iter().rposition(|open| open.tag == tag)
+        {
             self.truncate(at);
         }
     }
@@ -131,6 +137,7 @@ impl Outline {
             return;
         }
         self.count(&open, true);
+        *self.names.entry(open.tag.clone()).or_default() += 1;
         self.open.push(open);
     }
 
@@ -139,6 +146,14 @@ impl Outline {
             && let Some(open) = self.open.pop()
         {
             self.count(&open, false);
+            self.forget(&open.tag);
+        }
+    }
+
+    fn forget(&mut self, tag: &[u8]) {
+        match self.names.get_mut(tag) {
+            Some(count) if *count > 1 => *count -= 1,
+            _ => drop(self.names.remove(tag)),
         }
     }
 

@@ -229,14 +229,12 @@ impl FetchPolicy {
     /// The step behind [`FetchPolicy::check`]: the target itself, or the refusal.
     pub(crate) fn admit(&self, raw: &str) -> Result<Target, Refused> {
         if raw.len() > self.max_url_bytes {
-            return Err(Refused {
-                reason: format!(
-                    "the URL is {} bytes long, and at most {} are allowed",
-                    raw.len(),
-                    self.max_url_bytes
-                ),
-                host: None,
-            });
+            let host = authority::split(raw).ok().map(|strict| strict.host);
+            let (length, most) = (raw.len(), self.max_url_bytes);
+            return Err(Refused::from(Malformed {
+                reason: format!("the URL is {length} bytes long, and at most {most} are allowed"),
+                host,
+            }));
         }
         let target = agree(raw)?;
         self.admit_host(&target)?;
@@ -465,7 +463,7 @@ mod tests {
         assert!(policy.check("https://bbc.com/1234").allowed);
         assert_eq!(
             reason(&policy, "https://bbc.com/12345"),
-            "the URL is 21 bytes long, and at most 20 are allowed"
+            "the URL is 21 bytes long, and at most 20 are allowed (host bbc.com)"
         );
     }
 

@@ -283,6 +283,43 @@ fn an_archive_does_not_soften_the_policy() {
 }
 
 #[test]
+fn an_archived_page_that_was_changed_is_refused() {
+    let folder = tempfile::tempdir().expect("folder");
+    std::fs::write(folder.path().join("a.html"), "changed").expect("page");
+    let hash = "0".repeat(64);
+    let line = format!(
+        r#"{{"url": "{URL}", "status": 200, "content_type": "text/html", "file": "a.html", "sha256": "{hash}"}}"#
+    );
+    std::fs::write(folder.path().join("index.jsonl"), line).expect("index");
+    let builder = FetchSession::builder(FetchPolicy::bbc()).archive(folder.path());
+    let reply = fetch(&builder.build().expect("session"), URL);
+    assert_eq!(
+        (reply.page.status, reply.page.reason.as_deref()),
+        (
+            Status::Error,
+            Some("the archived page is not the one that was recorded")
+        )
+    );
+}
+
+#[test]
+fn limits_without_end_do_not_overflow() {
+    let server = Server::start(|_, out| html(out, "page"));
+    let (session, _) = server.session_with(FetchLimits {
+        deadline: Duration::MAX,
+        total_bytes: u64::MAX,
+        fetches: u32::MAX,
+        ..quick()
+    });
+    assert_eq!(fetch(&session, URL).page.body, "page");
+    let (session, _) = server.session_with(FetchLimits {
+        pause: Duration::MAX,
+        ..quick()
+    });
+    assert_eq!(fetch(&session, URL).page.body, "page");
+}
+
+#[test]
 fn the_audit_tells_what_happened_and_no_secret() {
     let server = Server::start(|_, out| html(out, "<title>T</title><p>body"));
     let (session, _) = server.session();
