@@ -18,8 +18,8 @@ use url::Url;
 
 use crate::answer::Answer;
 use crate::audit::hex_sha256;
-use crate::policy::Target;
 use crate::stop::Stop;
+use crate::target::Target;
 
 /// The file that lists an archive's pages.
 const INDEX: &str = "index.jsonl";

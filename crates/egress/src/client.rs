@@ -22,9 +22,9 @@ use ureq::{Agent, Timeout};
 
 use crate::answer::Answer;
 use crate::limits::FetchLimits;
-use crate::policy::Target;
 use crate::resolve::Network;
 use crate::stop::Stop;
+use crate::target::Target;
 
 /// Addresses of one host that are tried before giving up.
 const TRIED_ADDRESSES: usize = 4;

@@ -4,26 +4,25 @@ use std::collections::HashMap;
 use std::fmt;
 use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use crate::answer::Answer;
-use crate::archive::{Archive, ArchiveError, Entry, Recorder};
+use crate::archive::{Archive, Entry, Recorder};
 use crate::audit::{AuditRecord, hex_sha256, loggable};
 use crate::authority::shown;
 use crate::client::Client;
 use crate::decompress::{Content, Cut, decompress};
 use crate::extract::Document;
 use crate::ledger::Ledger;
-use crate::limits::{FetchLimits, LimitsError};
+use crate::limits::FetchLimits;
 use crate::media_type::MediaType;
 use crate::page::{BODY_BYTES, FetchRequest, Page, Status};
-use crate::policy::{FetchPolicy, Target};
+use crate::policy::FetchPolicy;
 use crate::redirect::follow;
-use crate::resolve::Network;
 use crate::stop::Stop;
+use crate::target::Target;
 
 /// The answer to one [`FetchRequest`].
 #[derive(Debug, Clone, PartialEq)]
@@ -34,92 +33,10 @@ pub struct FetchReply {
     pub audit: AuditRecord,
 }
 
-/// A session that cannot be set up.
-#[derive(Debug)]
-pub enum SessionError {
-    /// A limit cannot be meant.
-    Limits(LimitsError),
-    /// The archive cannot be read, or the record folder cannot be written.
-    Archive(ArchiveError),
-}
-
-impl fmt::Display for SessionError {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Limits(error) => error.fmt(out),
-            Self::Archive(error) => error.fmt(out),
-        }
-    }
-}
-
-impl std::error::Error for SessionError {}
-
 /// Where pages come from.
-enum Source {
+pub(crate) enum Source {
     Network(Client),
     Archive(Archive),
-}
-
-/// How a [`FetchSession`] is set up.
-#[derive(Debug, Clone)]
-pub struct SessionBuilder {
-    policy: FetchPolicy,
-    limits: FetchLimits,
-    network: Network,
-    archive: Option<PathBuf>,
-    record: Option<PathBuf>,
-}
-
-impl SessionBuilder {
-    /// Sets the bounds of the run.
-    #[must_use]
-    pub fn limits(mut self, limits: FetchLimits) -> Self {
-        self.limits = limits;
-        self
-    }
-
-    /// Replays pages from this folder instead of the network, behind the same policy.
-    #[must_use]
-    pub fn archive(mut self, folder: impl AsRef<Path>) -> Self {
-        self.archive = Some(folder.as_ref().to_owned());
-        self
-    }
-
-    /// Keeps every response in this folder, in the archive's format.
-    #[must_use]
-    pub fn record(mut self, folder: impl AsRef<Path>) -> Self {
-        self.record = Some(folder.as_ref().to_owned());
-        self
-    }
-
-    /// Puts another network below the policy, for tests.
-    #[must_use]
-    pub fn network(mut self, network: Network) -> Self {
-        self.network = network;
-        self
-    }
-
-    /// Opens the session. No network access.
-    ///
-    /// # Errors
-    /// [`SessionError`]: a limit that cannot be meant, an archive or record folder that cannot be
-    /// used.
-    pub fn build(self) -> Result<FetchSession, SessionError> {
-        self.limits.validate().map_err(SessionError::Limits)?;
-        let source = match &self.archive {
-            Some(folder) => Source::Archive(Archive::open(folder).map_err(SessionError::Archive)?),
-            None => Source::Network(Client::new(self.network, &self.limits)),
-        };
-        let recorder = self.record.as_deref().map(Recorder::open).transpose();
-        Ok(FetchSession {
-            policy: self.policy,
-            source,
-            recorder: recorder.map_err(SessionError::Archive)?,
-            limits: self.limits,
-            ledger: Ledger::default(),
-            cache: Mutex::default(),
-        })
-    }
 }
 
 /// The fetches of one run: one policy, one set of limits, one cache. Usable from any thread.
@@ -145,15 +62,20 @@ struct Kept {
 }
 
 impl FetchSession {
-    /// Starts the set-up of a session over the system's network with the default limits.
-    #[must_use]
-    pub fn builder(policy: FetchPolicy) -> SessionBuilder {
-        SessionBuilder {
+    /// A session with nothing used up and an empty cache.
+    pub(crate) fn over(
+        source: Source,
+        policy: FetchPolicy,
+        limits: FetchLimits,
+        recorder: Option<Recorder>,
+    ) -> Self {
+        Self {
             policy,
-            limits: FetchLimits::default(),
-            network: Network::system(),
-            archive: None,
-            record: None,
+            limits,
+            source,
+            recorder,
+            ledger: Ledger::default(),
+            cache: Mutex::default(),
         }
     }
 

@@ -1,8 +1,9 @@
 //! Where a redirect leads: back through the whole policy, as if it had been asked for.
 
 use crate::authority::is_scheme;
-use crate::policy::{FetchPolicy, Refused, Target};
+use crate::policy::FetchPolicy;
 use crate::stop::Stop;
+use crate::target::{Refused, Target};
 
 /// The next target, or the refusal and the URL that was refused.
 ///

@@ -1,6 +1,6 @@
 //! Why a fetch ended without a page. One type for the whole chain; the reply is made from it.
 
-use crate::policy::Refused;
+use crate::target::Refused;
 
 /// The end of a fetch that gives no page.
 #[derive(Debug, Clone, PartialEq, Eq)]

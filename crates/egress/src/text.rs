@@ -19,15 +19,19 @@ enum Pending {
 impl Text {
     /// Adds running text; `lines` keeps its line breaks, as in `<pre>`.
     pub(crate) fn push(&mut self, piece: &str, lines: bool) {
-        for character in piece.chars() {
+        let mut rest = piece;
+        while let Some(character) = rest.chars().next() {
+            let plain = rest.bytes().take_while(u8::is_ascii_graphic).count();
+            let length = plain.max(character.len_utf8());
             if character == '\n' && lines {
                 self.line();
             } else if is_space(character) {
                 self.space();
             } else if !is_invisible(character) {
                 self.settle();
-                self.text.push(character);
+                self.text.push_str(&rest[..length]);
             }
+            rest = &rest[length..];
         }
     }
 

@@ -19,8 +19,8 @@ use crate::run::{
 use crate::stop::{Stop, StopReason};
 use crate::watchdog::Watchdog;
 
-/// Heap of the guest's runtime, in bytes: Wasmtime's own data, not the interpreter's memory.
-const HEAP_BYTES: u64 = 24 << 20;
+/// Heap of the guest's runtime, in bytes: Wasmtime's own data and the guest's files, not the interpreter's memory.
+const HEAP_BYTES: u64 = 48 << 20;
 /// Scratch besides the interpreter's memory: page tables, transport, stacks, output window, copied pages.
 const SCRATCH_BYTES: usize = 96 << 20;
 /// Transport between host and guest, each way: messages travel in these.
@@ -474,10 +474,13 @@ fn judge(
         (true, ..) => Kind::Crash,
         (false, ..) => Kind::Error,
     };
-    let (value, detail) = if outcome.trapped {
-        (None, outcome.text)
-    } else {
-        (outcome.text, None)
+    let (value, detail) = match (outcome.trapped, outcome.file_bytes_left_out) {
+        (true, _) => (None, outcome.text),
+        (false, 0) => (outcome.text, None),
+        (false, bytes) => (
+            outcome.text,
+            Some(format!("the files below /output were left out: {bytes} bytes are too many to bring back")),
+        ),
     };
     Ok(Verdict {
         kind,
@@ -568,7 +571,7 @@ mod tests {
     fn record(trapped: u8, denied: u8, exit_code: i32) -> Vec<u8> {
         let mut bytes = vec![trapped, denied, 0];
         bytes.extend(exit_code.to_le_bytes());
-        bytes.extend([0; 12]);
+        bytes.extend([0; 20]);
         bytes
     }
 

@@ -11,6 +11,8 @@ pub struct Outcome {
     pub exit_code: i32,
     /// Largest size of the linear memory, in bytes.
     pub peak_memory: u64,
+    /// Bytes of the files below /output when they were too large to come along, else 0.
+    pub file_bytes_left_out: u64,
     /// Text of the value of a last expression, or of the trap.
     pub text: Option<String>,
     /// What is left below /output: path and content.
@@ -32,6 +34,7 @@ impl Outcome {
         let (trapped, memory_denied, has_text) = (reader.flag()?, reader.flag()?, reader.flag()?);
         let exit_code = i32::from_le_bytes(reader.array()?);
         let peak_memory = u64::from_le_bytes(reader.array()?);
+        let file_bytes_left_out = u64::from_le_bytes(reader.array()?);
         let text = reader.block()?;
         let text = has_text.then(|| String::from_utf8_lossy(text).into_owned());
         let mut files = Vec::new();
@@ -45,6 +48,7 @@ impl Outcome {
             memory_denied,
             exit_code,
             peak_memory,
+            file_bytes_left_out,
             text,
             files,
         })
@@ -86,6 +90,7 @@ mod tests {
         let mut bytes = vec![0, 1, 1];
         bytes.extend((-3i32).to_le_bytes());
         bytes.extend(4096u64.to_le_bytes());
+        bytes.extend(0u64.to_le_bytes());
         bytes.extend((text.len() as u32).to_le_bytes());
         bytes.extend(text.bytes());
         if let Some((path, content)) = file {

@@ -1,0 +1,2 @@
+//! Empty on purpose: see Cargo.toml.
+#![no_std]

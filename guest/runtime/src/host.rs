@@ -1,0 +1,73 @@
+//! The three host functions, and what the component's WASI asks of its surroundings.
+use alloc::format;
+use alloc::string::String;
+
+use hyperlight_guest::error::Result;
+use hyperlight_guest_bin::host_function;
+use wcpod_wasi::Stream;
+
+use crate::{clock, output_window};
+
+#[host_function("FetchUrl")]
+fn host_fetch_url(url: String, offset: u64, format: String) -> Result<String>;
+
+#[host_function("CallTool")]
+fn host_call_tool(name: String, arguments: String) -> Result<String>;
+
+#[host_function("Sleep")]
+fn host_sleep(ns: u64) -> Result<u64>;
+
+/// Shorter waits are spent here: a host call costs about as much.
+const SPIN_NS: u64 = 200_000;
+
+/// Hosts answer with `+` and a JSON value, or `-` and a JSON error.
+fn split(reply: Result<String>) -> core::result::Result<String, String> {
+    match reply {
+        Ok(mut text) if text.starts_with('+') => Ok(text.split_off(1)),
+        Ok(mut text) if text.starts_with('-') => Err(text.split_off(1)),
+        Ok(_) => Err(String::from(
+            r#"{"type":"ToolError","message":"the host gave no answer"}"#,
+        )),
+        Err(error) => Err(format!(
+            r#"{{"type":"ToolError","message":"host call failed: {:?}"}}"#,
+            error.kind
+        )),
+    }
+}
+
+/// `fetch-url` of the component's world.
+pub fn fetch_url(url: String, offset: u64, format: String) -> core::result::Result<String, String> {
+    split(host_fetch_url(url, offset, format))
+}
+
+/// `call-tool` of the component's world.
+pub fn call_tool(name: String, arguments: String) -> core::result::Result<String, String> {
+    split(host_call_tool(name, arguments))
+}
+
+/// The component's surroundings.
+pub struct Surroundings;
+
+impl wcpod_wasi::Host for Surroundings {
+    fn write(&mut self, stream: Stream, bytes: &[u8]) {
+        output_window::write(stream == Stream::Stderr, bytes);
+    }
+
+    fn monotonic_ns(&mut self) -> u64 {
+        clock::wall_clock_ns()
+    }
+
+    fn wall_clock_ns(&mut self) -> u64 {
+        clock::wall_clock_ns()
+    }
+
+    fn sleep_ns(&mut self, ns: u64) {
+        let end = clock::wall_clock_ns().saturating_add(ns);
+        if ns > SPIN_NS {
+            let _ = host_sleep(ns);
+        }
+        while clock::wall_clock_ns() < end {
+            core::hint::spin_loop();
+        }
+    }
+}

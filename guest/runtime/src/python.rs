@@ -1,0 +1,157 @@
+//! The interpreter: boots once before the snapshot, runs code after each restore.
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::cell::UnsafeCell;
+
+use wasmtime::component::{Component, ComponentType, Lift, Linker, TypedFunc};
+use wasmtime::{Engine, Store, StoreContextMut};
+use wcpod_wasi::vfs::Limits;
+use wcpod_wasi::{Exit, Wasi};
+
+use crate::host::{self, Surroundings};
+use crate::wasmtime_platform::{config, forever};
+use crate::{clock, image, outcome};
+
+type Data = Wasi<Surroundings>;
+
+/// Bytes that one call of a host function may copy out of the component; more is a trap.
+const HOST_CALL_BYTES: usize = 8 << 20;
+
+/// What a run may leave in the file system. It lies in the heap, which the host makes larger than this.
+const FILES: Limits = Limits {
+    bytes: 24 << 20,
+    files: 4096,
+    open: 256,
+};
+
+/// The component's `outcome` record.
+#[derive(ComponentType, Lift)]
+#[component(record)]
+struct Outcome {
+    #[component(name = "exit-code")]
+    exit_code: i32,
+    value: Option<String>,
+}
+
+/// One run.
+pub struct Run<'a> {
+    /// For the random generator.
+    pub seed: [u8; 32],
+    /// Names of the tools, one a line.
+    pub tools: &'a str,
+    /// Files to put under /input, as in `outcome`: length and name, length and bytes, again and again.
+    pub inputs: &'a [u8],
+    /// The source.
+    pub code: String,
+}
+
+struct Interpreter {
+    store: Store<Data>,
+    execute: TypedFunc<(String, Vec<String>), (Outcome,)>,
+}
+
+struct OneThread(UnsafeCell<Option<Interpreter>>);
+
+// SAFETY: the guest has one thread.
+unsafe impl Sync for OneThread {}
+
+static INTERPRETER: OneThread = OneThread(UnsafeCell::new(None));
+
+/// Starts the interpreter.
+pub fn boot(seed: [u8; 32]) -> wasmtime::Result<()> {
+    let engine = forever(Engine::new(&config())?);
+    // SAFETY: the image was compiled by guest/aot and stays mapped and unchanged.
+    let component = forever(unsafe { Component::deserialize_raw(engine, image::component())? });
+    let linker = forever(Linker::<Data>::new(engine));
+    let mut root = linker.root();
+    root.func_wrap(
+        "fetch-url",
+        |_: StoreContextMut<Data>, (url, offset, format): (String, u64, String)| {
+            Ok((host::fetch_url(url, offset, format),))
+        },
+    )?;
+    root.func_wrap(
+        "call-tool",
+        |_: StoreContextMut<Data>, (name, arguments): (String, String)| {
+            Ok((host::call_tool(name, arguments),))
+        },
+    )?;
+    wcpod_wasi::add_to_linker(linker, component)?;
+    let wasi = Wasi::new(Surroundings, seed, FILES, image::stdlib())
+        .map_err(|error| wasmtime::format_err!("the standard library of the image: {error}"))?;
+    let mut store = Store::new(engine, wasi);
+    store.set_hostcall_fuel(HOST_CALL_BYTES);
+    let instance = linker.instantiate(&mut store, component)?;
+    let execute = instance.get_typed_func(&mut store, "execute")?;
+    // SAFETY: one thread, and the host calls `Boot` before anything else.
+    unsafe { *INTERPRETER.0.get() = Some(Interpreter { store, execute }) };
+    Ok(())
+}
+
+/// Runs code. Returns an encoded outcome, whatever happens.
+pub fn execute(run: Run) -> Vec<u8> {
+    // SAFETY: one thread, and the host makes no second call during the first.
+    let Some(interpreter) = (unsafe { (*INTERPRETER.0.get()).as_mut() }) else {
+        return outcome::trapped("the interpreter was not started");
+    };
+    let tools = run.tools.lines().map(String::from).collect();
+    interpreter.store.data_mut().reseed(run.seed);
+    if let Err(error) = place_inputs(interpreter.store.data_mut(), run.inputs) {
+        return outcome::trapped(&error);
+    }
+    match interpreter
+        .execute
+        .call(&mut interpreter.store, (run.code, tools))
+    {
+        Ok((Outcome { exit_code, value },)) => outcome::returned(
+            exit_code,
+            value.as_deref(),
+            files_left(interpreter.store.data()),
+        ),
+        Err(error) => match error.downcast_ref::<Exit>() {
+            Some(exit) => {
+                outcome::returned(exit.code.into(), None, files_left(interpreter.store.data()))
+            }
+            None => outcome::trapped(&format!("{error:?}")),
+        },
+    }
+}
+
+/// The files below /output, or their size when they are too large to bring back.
+fn files_left(wasi: &Data) -> Result<outcome::Files, u64> {
+    let files = wasi.files();
+    let left = files.left("/output");
+    let bytes = left.iter().map(|file| file.size).sum();
+    if bytes > outcome::MAX_FILE_BYTES {
+        return Err(bytes);
+    }
+    let content = |file: &wcpod_wasi::vfs::Left| {
+        files
+            .read(file.node, 0, file.size as usize)
+            .unwrap_or_default()
+    };
+    Ok(left
+        .iter()
+        .map(|file| (String::from(&*file.path), content(file)))
+        .collect())
+}
+
+fn place_inputs(wasi: &mut Data, mut inputs: &[u8]) -> Result<(), String> {
+    while !inputs.is_empty() {
+        let (name, rest) = take(inputs).ok_or("malformed inputs")?;
+        let (content, rest) = take(rest).ok_or("malformed inputs")?;
+        inputs = rest;
+        let name = core::str::from_utf8(name).map_err(|_| "an input's name is not text")?;
+        wasi.files_mut()
+            .place("/input", name, content.to_vec(), clock::wall_clock_ns())
+            .map_err(|error| format!("the input {name:?} cannot be placed: {error}"))?;
+    }
+    Ok(())
+}
+
+/// Splits a length and that many bytes off the front.
+fn take(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+    let (length, rest) = bytes.split_at_checked(4)?;
+    rest.split_at_checked(u32::from_le_bytes(length.try_into().ok()?) as usize)
+}

@@ -1,0 +1,260 @@
+/* Page tables: copy-on-write, pages of zeros, stack and linear memory on demand, and the user bits that ring 3 needs.
+ *
+ * Hyperlight rebuilds the tables at every snapshot and drops the user bit from every entry, so in ring-3 mode they are put
+ * back after each restore, before anything else runs there. */
+#include "shim.h"
+
+extern char ring3_page_fault[];
+extern char __start_shim_text[], __stop_shim_text[];
+
+/* Pages that a run is known to dirty, found by recording one; set by the runtime before the snapshot. */
+u64 known_page_count;
+u64 *known_pages;
+
+SHIM static u64 allocate_page(void) {
+  u64 page = PAGE;
+  __asm__ volatile("lock xaddq %0, %1" : "+r"(page), "+m"(*(volatile u64 *)(SCRATCH_TOP_GVA - 0x10 + 1))::"memory");
+  if (page >= SCRATCH_TOP_GPA + 1 - (RESERVED_PAGES + OUTPUT_WINDOW_PAGES) * PAGE)
+    shim_abort(NO_VECTOR, 0, page, 0, "out of scratch memory");
+  return page;
+}
+
+SHIM static void copy_page(u64 *to, const u64 *from) {
+  u64 words = PAGE / 8;
+  __asm__ volatile("rep movsq" : "+D"(to), "+S"(from), "+c"(words)::"memory");
+}
+
+SHIM static void clear_page(u64 *page) {
+  u64 words = PAGE / 8;
+  __asm__ volatile("rep stosq" : "+D"(page), "+c"(words) : "a"(0UL) : "memory");
+}
+
+/* The user bit for entries made in ring-3 mode. */
+SHIM static u64 user_bit(void) { return shim_mode == MODE_RING3 ? USER : 0; }
+
+/* Address of the last-level entry for `address`, or 0 where a table is missing. */
+SHIM static u64 *entry_of(u64 root, u64 address) {
+  u64 *table = physical(root);
+  for (int shift = 39; shift > 12; shift -= 9) {
+    u64 *entry = &table[(address >> shift) & 511];
+    if (!(*entry & PRESENT)) return 0;
+    if (user_bit() && !(*entry & USER)) *entry |= USER;
+    table = physical(*entry & ADDRESS_MASK);
+  }
+  return &table[(address >> 12) & 511];
+}
+
+/* A fresh page that ring 3 can reach through the mapping of all of scratch, too. */
+SHIM static u64 allocate_reachable(u64 root) {
+  u64 page = allocate_page();
+  if (shim_mode == MODE_RING3) {
+    u64 *alias = entry_of(root, (u64)physical(page));
+    if (alias && !(*alias & USER)) *alias |= USER;
+  }
+  return page;
+}
+
+/* The same entry, with the missing tables made. */
+SHIM static u64 *entry_made_for(u64 root, u64 address) {
+  u64 *table = physical(root);
+  for (int shift = 39; shift > 12; shift -= 9) {
+    u64 *entry = &table[(address >> shift) & 511];
+    if (!(*entry & PRESENT)) {
+      u64 page = allocate_reachable(root);
+      clear_page(physical(page));
+      *entry = page | PRESENT | WRITABLE | ACCESSED | user_bit();
+    }
+    table = physical(*entry & ADDRESS_MASK);
+  }
+  return &table[(address >> 12) & 511];
+}
+
+SHIM static void copy_on_write(u64 root, u64 address, u64 *entry) {
+  u64 page = allocate_reachable(root);
+  copy_page(physical(page), (const u64 *)(address & ~(PAGE - 1)));
+  *entry = page | PRESENT | WRITABLE | ACCESSED | DIRTY | user_bit() | (*entry & NO_EXECUTE);
+}
+
+SHIM static void make_of_zeros(u64 root, u64 *entry) {
+  u64 rights = *entry;
+  u64 page = allocate_reachable(root);
+  *entry = page | PRESENT | ACCESSED | DIRTY | user_bit() | ((rights >> 9) & 1 ? WRITABLE : 0) |
+           ((rights >> 10) & 1 ? 0 : NO_EXECUTE);
+}
+
+/* Boot, ring 0: makes one page of the image writable before the exception tables are there. */
+SHIM void shim_make_writable(u64 address) {
+  u64 *entry = entry_of(read_cr3(), address);
+  if (entry && (*entry & PRESENT) && !(*entry & WRITABLE)) {
+    copy_on_write(read_cr3(), address, entry);
+    invalidate(address);
+  }
+}
+
+/* Copies the pages that a run is known to dirty before they fault one by one. */
+SHIM static void copy_known_pages(u64 root) {
+  for (u64 i = 0; i < known_page_count; i++) {
+    u64 address = known_pages[i];
+    u64 *entry = entry_of(root, address);
+    if (!entry) continue;
+    u64 bits = *entry;
+    if ((bits & (PRESENT | COPY_ON_WRITE | WRITABLE)) == (PRESENT | COPY_ON_WRITE)) {
+      copy_on_write(root, address, entry);
+      if (shim_mode == MODE_RING0) invalidate(address);
+    } else if (!(bits & PRESENT) && (bits & 4)) {
+      make_of_zeros(root, entry);
+    }
+  }
+}
+
+SHIM static u64 *set_user_on_path(u64 root, u64 address) {
+  u64 *table = physical(root), *entry = 0;
+  for (int shift = 39; shift >= 12; shift -= 9) {
+    entry = &table[(address >> shift) & 511];
+    *entry |= USER;
+    table = physical(*entry & ADDRESS_MASK);
+  }
+  return entry;
+}
+
+/* Ring 0, before each entry to ring 3. Returns 1 when the tables are new and ring 3 must call ring3_after_restore. Does
+ * only what ring 3 cannot do for itself, because every instruction here is emulated. */
+SHIM int shim_prepare_ring3(void) {
+  if (STATE->ready) return 0;
+  u64 *frame = (u64 *)PREPARED_FRAME;
+  frame[0] = (u64)ring3_page_fault;
+  frame[1] = USER_CODE;
+  frame[2] = 2;
+  frame[3] = FAULT_STACK;
+  frame[4] = USER_DATA;
+  u64 root = read_cr3(), base = *(volatile u64 *)(SCRATCH_TOP_GVA - 0x18 + 1);
+  u64 end = *(volatile u64 *)(SCRATCH_TOP_GVA - 0x10 + 1);
+  STATE->root = root;
+  STATE->tables_base = base;
+  STATE->table_pages = (end - base) >> 12;
+  set_user_on_path(root, SHIM_STATE);
+  set_user_on_path(root, EXCEPTION_STACK);
+  for (u64 page = (u64)__start_shim_text & ~(PAGE - 1); page < (u64)__stop_shim_text; page += PAGE)
+    set_user_on_path(root, page);
+  set_user_on_path(root, (u64)&shim_mode);
+  /* The entries that map the table pages, and the tables that hold those entries. */
+  int block = 0;
+  for (u64 page = base; page < end && block < 4; page = (page | 0x1ff000) + PAGE) {
+    u64 *alias = set_user_on_path(root, (u64)physical(page));
+    set_user_on_path(root, (u64)alias);
+    STATE->alias[block++] = alias;
+  }
+  return 1;
+}
+
+/* Lets ring 3 reach `count` pages of scratch through the mapping of all of scratch. */
+SHIM static void reach_scratch(u64 root, u64 address, u64 count) {
+  for (u64 i = 0; i < count; i++) {
+    u64 *entry = entry_of(root, address + i * PAGE);
+    if (entry) *entry |= USER;
+  }
+}
+
+/* Ring 3, natively: puts the user bit back into every present entry, then copies the known pages. The mapping of all of
+ * scratch is left out, because nearly none of it is touched: pages get theirs when they are handed out. */
+SHIM void ring3_after_restore(void) {
+  u64 root = STATE->root, base = STATE->tables_base, count = STATE->table_pages;
+  for (u64 i = 0, block = 0, k = 0; i < count; i++, k++) {
+    if (i > 0 && ((base + i * PAGE) & 0x1fffff) == 0) block++, k = 0;
+    STATE->alias[block][k] |= USER;
+  }
+  u64 scratch = SCRATCH_TOP_GVA + 1 - *(volatile u64 *)(SCRATCH_TOP_GVA + 1 - 0x08);
+  u64 *level4 = physical(root);
+  for (u64 a = 0; a < 512; a++) {
+    if (!(level4[a] & PRESENT)) continue;
+    level4[a] |= USER;
+    u64 *level3 = physical(level4[a] & ADDRESS_MASK);
+    for (u64 b = 0; b < 512; b++) {
+      if (!(level3[b] & PRESENT)) continue;
+      level3[b] |= USER;
+      u64 *level2 = physical(level3[b] & ADDRESS_MASK);
+      for (u64 c = 0; c < 512; c++) {
+        if (!(level2[c] & PRESENT)) continue;
+        level2[c] |= USER;
+        u64 end = (a << 39 | b << 30 | c << 21) + (1UL << 21);
+        if (a >= 256) end |= 0xffffUL << 48;
+        if (end > scratch || end == 0) continue;
+        u64 *level1 = physical(level2[c] & ADDRESS_MASK);
+        for (int d = 0; d < 512; d++)
+          if (level1[d] & PRESENT) level1[d] |= USER;
+      }
+    }
+  }
+  u64 arena = *(volatile u64 *)(SCRATCH_TOP_GVA + 1 - 0x38);
+  reach_scratch(root, (u64)physical(arena), ARENA_PAGES);
+  reach_scratch(root, SCRATCH_TOP_GVA + 1 - RESERVED_PAGES * PAGE, RESERVED_PAGES);
+  reach_scratch(root, SCRATCH_TOP_GVA + 1 - (RESERVED_PAGES + OUTPUT_WINDOW_PAGES) * PAGE, 2);
+  copy_known_pages(root);
+  STATE->ready = 1;
+}
+
+SHIM static void record_fault(u64 address) {
+  volatile u64 *log = (volatile u64 *)FAULT_LOG;
+  u64 count = log[0];
+  if (count < FAULT_LOG_ENTRIES) {
+    log[1 + count] = address & ~(PAGE - 1);
+    log[0] = count + 1;
+  }
+}
+
+SHIM static int made_on_demand(u64 address) {
+  if (address >= STACK_LIMIT && address < STACK_TOP) return 1;
+  u64 memory = (address - LINEAR_BASE) >> LINEAR_SHIFT;
+  return address >= LINEAR_BASE && memory < LINEAR_MEMORIES && address < shim_linear_end[memory];
+}
+
+/* Ring 3 in ring-3 mode, ring 0 in ring-0 mode. Returns 1 when the access can be tried again. */
+SHIM int resolve_page_fault(struct fault_frame *frame) {
+  u64 address = frame->cr2, error = frame->error, root = STATE->root;
+  if (shim_mode == MODE_RING0) {
+    if (!root) root = STATE->root = read_cr3();
+    if (!STATE->ready) {
+      STATE->ready = 1;
+      copy_known_pages(root);
+    }
+  } else if (!(frame->cs & 3)) {
+    return 0;
+  }
+  if (!(error & 1)) {
+    int on_demand = made_on_demand(address);
+    u64 *entry = on_demand ? entry_made_for(root, address) : entry_of(root, address);
+    if (!entry) return 0;
+    if (*entry & PRESENT) return 1;
+    if (*entry & 4) {
+      make_of_zeros(root, entry);
+    } else if (on_demand) {
+      *entry = allocate_reachable(root) | PRESENT | WRITABLE | ACCESSED | DIRTY | user_bit() | NO_EXECUTE;
+    } else {
+      return 0;
+    }
+  } else {
+    u64 *entry = entry_of(root, address);
+    if (!entry) return 0;
+    if (user_bit() && !(*entry & USER)) {
+      *entry |= USER;
+      return 1;
+    }
+    if (!(error & 2)) return 0;
+    if (*entry & WRITABLE) return 1;
+    if (!(*entry & COPY_ON_WRITE)) return 0;
+    copy_on_write(root, address, entry);
+    if (shim_mode == MODE_RING0) invalidate(address);
+  }
+  if (STATE->recording) record_fault(address);
+  return 1;
+}
+
+/* Runtime: logs the faults of the next run, and hands over what was logged. */
+void shim_record_faults(int on) {
+  ((volatile u64 *)FAULT_LOG)[0] = 0;
+  STATE->recording = on;
+}
+u64 shim_recorded(u64 **pages) {
+  *pages = (u64 *)FAULT_LOG + 1;
+  return ((volatile u64 *)FAULT_LOG)[0];
+}

@@ -1,0 +1,61 @@
+/* Types and small primitives of the shim. Integer instructions only: see entry.S. */
+#ifndef WCPOD_SHIM_H
+#define WCPOD_SHIM_H
+
+#include "layout.h"
+
+typedef unsigned char u8;
+typedef unsigned short u16;
+typedef unsigned int u32;
+typedef unsigned long u64;
+
+#define SHIM __attribute__((section("shim_text")))
+#define PAGE 4096UL
+
+/* Page-table entries. Bits 9 and 2 are Hyperlight's: bit 9 marks copy-on-write, and in a non-present entry bit 2 marks a
+ * page that is made of zeros when first touched, with its rights in bits 8 to 10. */
+#define PRESENT 1UL
+#define WRITABLE 2UL
+#define USER 4UL
+#define ACCESSED 0x20UL
+#define DIRTY 0x40UL
+#define COPY_ON_WRITE 0x200UL
+#define NO_EXECUTE (1UL << 63)
+#define ADDRESS_MASK 0x000ffffffffff000UL
+
+/* Zero after a restore. */
+struct shim_state {
+  u64 root;         /* physical address of the root table */
+  u64 tables_base;  /* physical address of the first table page of the snapshot */
+  u64 table_pages;  /* how many there are */
+  u64 ready;        /* 1 once the tables and the known pages were prepared */
+  u64 recording;    /* 1 while faults are logged */
+  u64 *alias[4];    /* entries that map the first table page of each 2 MiB of tables (ring-3 mode) */
+};
+#define STATE ((volatile struct shim_state *)SHIM_STATE)
+
+/* What the processor and an entry stub leave on the exception stack. */
+struct trap_frame {
+  u64 r15, r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rbx, rax;
+  u64 error, rip, cs, rflags, rsp, ss;
+};
+struct fault_frame {
+  u64 cr2, rax, error, rip, cs, rflags, rsp, ss;
+};
+
+extern u32 shim_mode;
+extern u64 shim_linear_end[LINEAR_MEMORIES];
+
+static inline u64 *physical(u64 address) { return (u64 *)(address + (SCRATCH_TOP_GVA - SCRATCH_TOP_GPA)); }
+static inline u64 read_cr3(void) {
+  u64 value;
+  __asm__ volatile("mov %%cr3, %0" : "=r"(value));
+  return value & ADDRESS_MASK;
+}
+static inline void invalidate(u64 address) { __asm__ volatile("invlpg (%0)" ::"r"(address) : "memory"); }
+static inline void out32(u16 port, u32 value) { __asm__ volatile("outl %0, %1" ::"a"(value), "d"(port)); }
+
+/* trap.c */
+__attribute__((noreturn)) void shim_abort(u64 vector, u64 rip, u64 address, u64 error, const char *text);
+
+#endif
