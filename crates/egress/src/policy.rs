@@ -177,7 +177,7 @@ impl FetchPolicy {
         match self.admit(url) {
             Ok(target) => Decision {
                 allowed: true,
-                reason: format!("host {} is allowed", target.host().to_owned()),
+                reason: format!("host {} is allowed", target.host()),
                 host: Some(target.host().to_owned()),
             },
             Err(refused) => Decision {
