@@ -1,0 +1,38 @@
+"""Standard streams whose text leaves the interpreter as it is written."""
+
+import io
+import posix
+import sys
+
+_write = posix.write
+
+
+class Streams:
+    """Opens the standard streams of a run."""
+
+    def begin(self) -> None:
+        """Gives the run streams of its own, whatever another did to its."""
+        sys.stdin = sys.__stdin__ = self.open(0, "r", "<stdin>")
+        sys.stdout = sys.__stdout__ = self.open(1, "w", "<stdout>")
+        sys.stderr = sys.__stderr__ = self.open(2, "w", "<stderr>")
+
+    def open(self, descriptor: int, mode: str, name: str) -> io.TextIOWrapper:
+        """One stream: UTF-8, no translation of line ends on output, and no error for what is not text."""
+        raw = io.FileIO(descriptor, mode, closefd=False)
+        raw.name = name
+        if mode == "r":
+            stream = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8", errors="surrogateescape")
+        else:
+            stream = io.TextIOWrapper(
+                raw, encoding="utf-8", errors="backslashreplace", newline="\n", write_through=True
+            )
+        stream.mode = mode
+        return stream
+
+    def write_error(self, data: bytes) -> None:
+        """Writes to standard error, whatever became of sys.stderr."""
+        try:
+            _write(2, data)
+        except OSError:
+            # The code closed the descriptor.
+            pass
