@@ -161,7 +161,7 @@ fn meets_the_deadline(session: &FetchSession, status: Status) -> FetchReply {
     let started = Instant::now();
     let reply = fetch(session, URL);
     let took = started.elapsed();
-    assert!(took < SHORT + Duration::from_millis(800), "{took:?}");
+    assert!(took < SHORT + Duration::from_secs(2), "{took:?}");
     assert_eq!(reply.page.status, status, "{:?}", reply.page.reason);
     reply
 }

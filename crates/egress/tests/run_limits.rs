@@ -86,17 +86,17 @@ fn requests_to_one_host_are_spaced() {
         _ => html(out, "page"),
     });
     let limits = FetchLimits {
-        pause: Duration::from_millis(200),
+        pause: Duration::from_millis(500),
         ..quick()
     };
     let (session, _) = server.session_with(limits);
     let started = Instant::now();
     fetch(&session, "https://www.bbc.com/a");
     fetch(&session, "https://www.bbc.com/c");
-    assert!(started.elapsed() >= Duration::from_millis(400));
+    assert!(started.elapsed() >= Duration::from_secs(1));
     let other_host = Instant::now();
     assert_eq!(fetch(&session, "https://bbc.com/").page.status, Status::Ok);
-    assert!(other_host.elapsed() < Duration::from_millis(200));
+    assert!(other_host.elapsed() < Duration::from_millis(500));
 }
 
 #[test]
