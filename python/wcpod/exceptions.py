@@ -12,7 +12,9 @@
         ├── ModelNotConfigured  the chosen model lacks settings or a package
         ├── ModelError          the model did not end its turn normally
         ├── ToolSurfaceError    the model would see, or called, a tool that it may not use
-        └── ScriptFormatError   the last agent's text does not hold exactly two scripts
+        ├── ScriptFormatError   the last agent's text does not hold exactly two scripts
+        ├── ScriptRejected      the scripts break the rules (podcast/script_check.py)
+        └── DayExists           the day's episode is there already (podcast/day_folder.py)
 
 A Python error inside the guest is none of these: it is a result (`ExecutionResult.kind == "error"`).
 """
