@@ -26,7 +26,7 @@ test-python: install ## Tests of the Python package, on this machine's /dev/kvm
 	$(BIN)/pytest --require-microvm
 
 test-nested: install ## The micro-VM tests under stock KVM inside QEMU's software processor
-	tests/nested/run $(BIN)/python tests/sandbox -m microvm --require-microvm
+	tests/nested/run $(BIN)/python tests/sandbox -m microvm --require-microvm --slowness 12 -o timeout=600 --color=no
 
 guest: $(VENV)/.ready ## Build the guest image from source (GUEST_PACKAGES="humanize==4.12" adds pure-Python packages)
 	$(BIN)/python guest/build.py --packages "$(GUEST_PACKAGES)"
@@ -58,7 +58,7 @@ soak: install ## 10,000 runs on one sandbox: memory must stay flat
 lint: $(VENV)/.ready ## Formatting, lints and types
 	cargo fmt --check
 	cargo fmt --check --manifest-path guest/Cargo.toml
-	cargo clippy --workspace --all-targets --locked --quiet -- -D warnings
+	cargo clippy --workspace --all-targets --features hyperlight_bridge/python --locked --quiet -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy

@@ -14,6 +14,7 @@ from wcpod.exceptions import WcpodError
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--require-microvm", action="store_true", help="fail, not skip, where no micro-VM can boot")
+    parser.addoption("--slowness", type=float, default=1.0, help="multiply time limits: for emulated processors")
     parser.addoption("--soak", action="store_true", help="run the long form of the soak test")
 
 
@@ -55,6 +56,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.skip(reason=f"no micro-VM boots here: {missing}"))
 
 
+@pytest.fixture(scope="session")
+def slowness(request: pytest.FixtureRequest) -> float:
+    """How much slower than usual this machine is."""
+    return float(request.config.getoption("--slowness"))
+
+
 @pytest.fixture
 def runtime() -> Iterator[Callable[..., HyperlightRuntime]]:
     """Makes runtimes that are closed after the test."""
@@ -67,7 +74,7 @@ def runtime() -> Iterator[Callable[..., HyperlightRuntime]]:
 
 
 @pytest.fixture(scope="session")
-def sandbox() -> Iterator[Sandbox]:
+def sandbox(slowness: float) -> Iterator[Sandbox]:
     """One sandbox for all tests that leave its settings alone: every run starts clean anyway."""
-    with Sandbox(limits=Limits(seconds=20)) as shared:
+    with Sandbox(limits=Limits(seconds=20 * slowness)) as shared:
         yield shared

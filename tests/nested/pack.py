@@ -10,7 +10,7 @@ from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parent.parent.parent
 DISTRIBUTIONS = ["pytest", "pluggy", "iniconfig", "packaging", "pygments", "pytest-timeout", "pytest-asyncio",
-                 "pytest-benchmark", "py-cpuinfo", "click", "hypothesis", "sortedcontainers", "typing_extensions"]  # fmt: skip
+                 "pytest-benchmark", "click", "hypothesis", "sortedcontainers", "typing_extensions"]  # fmt: skip
 LEFT_OUT = shutil.ignore_patterns(
     "__pycache__", "test", "tests", "idlelib", "tkinter", "turtledemo", "ensurepip", "lib2to3", "site-packages",
     "config-*", "*.a",

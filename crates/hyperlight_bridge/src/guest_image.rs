@@ -46,10 +46,10 @@ impl GuestImage {
         &self.path
     }
 
-    /// Its content.
+    /// Path and content, without a copy.
     #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.bytes
+    pub fn into_parts(self) -> (PathBuf, Vec<u8>) {
+        (self.path, self.bytes)
     }
 
     /// SHA-256 of its content, in lower-case hexadecimal.

@@ -20,7 +20,7 @@ use crate::stop::{Stop, StopReason};
 use crate::watchdog::Watchdog;
 
 /// Heap of the guest's runtime, in bytes: Wasmtime's own data and the guest's files, not the interpreter's memory.
-const HEAP_BYTES: u64 = 48 << 20;
+const HEAP_BYTES: u64 = 28 << 20;
 /// Scratch besides the interpreter's memory: page tables, transport, stacks, output window, copied pages.
 const SCRATCH_BYTES: usize = 96 << 20;
 /// Transport between host and guest, each way: messages travel in these.
@@ -80,15 +80,16 @@ impl MicroVm {
     /// # Errors
     /// Those of [`Hypervisor::detect`], [`BridgeError::BootFailed`], [`BridgeError::OutputUnreadable`],
     /// [`BridgeError::SnapshotFailed`].
-    pub fn boot(image: &GuestImage, size: VmSize) -> Result<Self, BridgeError> {
+    pub fn boot(image: GuestImage, size: VmSize) -> Result<Self, BridgeError> {
         let hypervisor = Hypervisor::detect()?;
         clock::begin();
         let begin = Instant::now();
-        let path = image.path();
+        let (image_path, image_bytes) = image.into_parts();
+        let path = image_path.as_path();
         let current = CurrentRun::default();
         let scratch =
             SCRATCH_BYTES.saturating_add(usize::try_from(size.memory_bytes).unwrap_or(usize::MAX));
-        let builder = SandboxBuilder::from_bytes(image.bytes())
+        let builder = SandboxBuilder::from_bytes(image_bytes)
             .heap_size(HEAP_BYTES)
             .scratch_size(scratch)
             .g2h_buffer_size(TRANSPORT_BUFFER_BYTES)
@@ -479,7 +480,9 @@ fn judge(
         (false, 0) => (outcome.text, None),
         (false, bytes) => (
             outcome.text,
-            Some(format!("the files below /output were left out: {bytes} bytes are too many to bring back")),
+            Some(format!(
+                "the files below /output were left out: {bytes} bytes are too many to bring back"
+            )),
         ),
     };
     Ok(Verdict {

@@ -86,7 +86,7 @@ impl MicroVm {
     #[new]
     fn new(py: Python<'_>, image: PathBuf, memory_bytes: u64) -> PyResult<Self> {
         let vm = py
-            .detach(|| micro_vm::MicroVm::boot(&GuestImage::read(&image)?, VmSize { memory_bytes }))
+            .detach(|| micro_vm::MicroVm::boot(GuestImage::read(&image)?, VmSize { memory_bytes }))
             .map_err(to_python)?;
         let (isolation, times) = (vm.isolation(), vm.start_times());
         Ok(Self {
