@@ -18,6 +18,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import archive
+import image
 
 HERE = Path(__file__).resolve().parent
 VERSION = "0.25.1"
@@ -40,7 +41,7 @@ def main() -> int:
     packages = sorted(arguments.package)
     shared = [Path(__file__), HERE / "wit"]
     step(arguments.out / "stdlib.bin", [*shared, HERE / "archive.py", HERE / "stdlib"], packages, build_stdlib)
-    step(arguments.out / "python.wasm", [*shared, HERE / "wcpod_guest"], [], build_component)
+    step(arguments.out / "python.wasm", [*shared, HERE / "image.py", HERE / "wcpod_guest"], [], build_component)
     return 0
 
 
@@ -93,7 +94,10 @@ def build_component(folder: Path, packages: list[str]) -> bytes:
     shutil.copytree(HERE / "wcpod_guest", sources / "wcpod_guest", ignore=shutil.ignore_patterns("__pycache__"))
     result = folder / "python.wasm"
     componentize("guest", "wcpod_guest", [sources], result)
-    return result.read_bytes()
+    component = bytearray(result.read_bytes())
+    pinned = image.pin(component, (sources / "objects.bin").read_bytes())
+    print(f"{pinned} objects pinned", flush=True)
+    return image.count_stack(component)
 
 
 def componentize(world: str, module: str, paths: list[Path], result: Path) -> None:

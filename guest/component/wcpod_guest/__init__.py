@@ -1,30 +1,38 @@
 """The guest's Python: runs what a model wrote as ``__main__`` of a fresh namespace.
 
-componentize-py imports this package once, when the component is built, and keeps the interpreter
-as it is then: what is imported and warmed up here costs a run nothing. The modules of this package
-leave ``sys.modules`` at the end of the build, so that no code in the sandbox finds them by name.
+componentize-py imports this package when the component is built, makes one ``WitWorld``, and keeps
+the interpreter as it is then: what is imported and warmed up here costs a run nothing. The modules
+of this package leave ``sys.modules`` at the end of the build, so that no code in the sandbox finds
+them by name.
 """
+
+import gc
 
 import wit_world
 from wit_world import Outcome
 
-from . import relocation, warm_up
+from . import census, heap, relocation, warm_up
 from .executor import Executor
 from .host import Host
 from .imports import install
 from .streams import Streams
 
-install()
-warm_up.run()
-_executor = Executor(Host(wit_world.fetch_url, wit_world.call_tool), Streams())
-
 
 class WitWorld(wit_world.WitWorld):
     """The component's exports."""
 
+    def __init__(self) -> None:
+        """Runs once, as the last Python code of the build."""
+        install()
+        warm_up.run()
+        self._run = Executor(Host(wit_world.fetch_url, wit_world.call_tool), Streams()).run
+        relocation.move()
+        gc.collect()
+        census.take()
+        gc.collect()
+        gc.freeze()
+        heap.fill_holes()
+
     def execute(self, code: str, tools: list[str]) -> Outcome:
-        exit_code, value = _executor.run(code, tools)
+        exit_code, value = self._run(code, tools)
         return Outcome(exit_code, value)
-
-
-relocation.finish()

@@ -69,7 +69,6 @@ class Executor:
                 # The component is still being built.
                 return
             self._at_home = True
-            sys.modules.pop(__package__, None)
 
     def _exit_code(self, code: object) -> int:
         if code is None:

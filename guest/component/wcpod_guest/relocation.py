@@ -23,24 +23,20 @@ _OWN_MODULES = ("wcpod_guest", "wit_world", "componentize_py")
 _kept: list[ModuleType] = []
 
 
-def finish() -> None:
+def move() -> None:
     """To be called last, after everything was imported."""
     for name, module in list(sys.modules.items()):
         _move_module(module)
         if name.partition(".")[0].startswith(_OWN_MODULES):
             # Their functions live on with their namespaces; nobody else needs their names.
             _kept.append(module)
-    for module in _kept:
-        # The package itself is still being imported; the executor removes it.
-        if module.__name__.startswith("wcpod_guest."):
-            sys.modules.pop(module.__name__, None)
+            if name.startswith("wcpod_guest"):
+                del sys.modules[name]
     for function in gc.get_objects():
         if isinstance(function, FunctionType):
             code: CodeType = function.__code__
             _imp._fix_co_filename(code, _moved(code.co_filename))
     _move_paths()
-    gc.collect()
-    gc.freeze()
 
 
 def _moved(path: str) -> str:
