@@ -76,9 +76,7 @@ pub(crate) fn special(address: IpAddr) -> Option<&'static str> {
 fn special_4(address: Ipv4Addr) -> Option<&'static str> {
     SPECIAL_4
         .iter()
-        .find(|Block4(network, bits, _)| {
-            (address.to_bits() ^ network.to_bits()) >> (32 - bits) == 0
-        })
+        .find(|Block4(network, bits, _)| (address.to_bits() ^ network.to_bits()) >> (32 - bits) == 0)
         .map(|Block4(_, _, what)| *what)
 }
 
@@ -97,9 +95,7 @@ fn special_6(address: Ipv6Addr) -> Option<&'static str> {
     }
     SPECIAL_6
         .iter()
-        .find(|Block6(network, bits, _)| {
-            (address.to_bits() ^ network.to_bits()) >> (128 - bits) == 0
-        })
+        .find(|Block6(network, bits, _)| (address.to_bits() ^ network.to_bits()) >> (128 - bits) == 0)
         .map(|Block6(_, _, what)| *what)
         .or_else(|| (address.to_bits() >> 125 != 1).then_some("not global unicast"))
 }

@@ -87,19 +87,13 @@ pub(crate) struct Archive {
 impl Archive {
     pub(crate) fn open(folder: &Path) -> Result<Self, ArchiveError> {
         let path = folder.join(INDEX);
-        let failed = |source| ArchiveError::Io {
-            path: path.clone(),
-            source,
-        };
+        let failed = |source| ArchiveError::Io { path: path.clone(), source };
         let folder = folder.canonicalize().map_err(failed)?;
         let mut index = BufReader::new(File::open(&path).map_err(failed)?);
         let mut entries = HashMap::new();
         for number in 1.. {
             let mut line = Vec::new();
-            let read = (&mut index)
-                .take(LINE_BYTES)
-                .read_until(b'\n', &mut line)
-                .map_err(failed)?;
+            let read = (&mut index).take(LINE_BYTES).read_until(b'\n', &mut line).map_err(failed)?;
             if read == 0 {
                 break;
             }
@@ -139,16 +133,10 @@ impl Archive {
         let Some(name) = &entry.file else {
             return Ok(Box::new(io::empty()));
         };
-        let failed = |error: io::Error| {
-            Stop::failed(format!(
-                "the archive's file {name:?} cannot be read: {error}"
-            ))
-        };
+        let failed = |error: io::Error| Stop::failed(format!("the archive's file {name:?} cannot be read: {error}"));
         let path = self.folder.join(name).canonicalize().map_err(failed)?;
         if !path.starts_with(&self.folder) {
-            return Err(Stop::failed(format!(
-                "the archive's file {name:?} leaves the archive"
-            )));
+            return Err(Stop::failed(format!("the archive's file {name:?} leaves the archive")));
         }
         Ok(Box::new(File::open(path).map_err(failed)?))
     }
@@ -167,8 +155,7 @@ fn read_line(line: &[u8]) -> Result<(String, Entry), String> {
 }
 
 fn stays_inside(file: &Path) -> bool {
-    file.components()
-        .all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+    file.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
 }
 
 /// A folder to which every response of a run is written, in the archive's format.
@@ -180,22 +167,12 @@ pub(crate) struct Recorder {
 
 impl Recorder {
     pub(crate) fn open(folder: &Path) -> Result<Self, ArchiveError> {
-        let failed = |path: &Path, source| ArchiveError::Io {
-            path: path.to_owned(),
-            source,
-        };
+        let failed = |path: &Path, source| ArchiveError::Io { path: path.to_owned(), source };
         let pages = folder.join("pages");
         fs::create_dir_all(&pages).map_err(|error| failed(&pages, error))?;
         let path = folder.join(INDEX);
-        let index = OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(&path)
-            .map_err(|error| failed(&path, error))?;
-        Ok(Self {
-            folder: folder.to_owned(),
-            index: Mutex::new(index),
-        })
+        let index = OpenOptions::new().create(true).append(true).open(&path).map_err(|error| failed(&path, error))?;
+        Ok(Self { folder: folder.to_owned(), index: Mutex::new(index) })
     }
 
     /// Writes a response; `body` is decompressed, and its file is named by its hash.
@@ -272,35 +249,18 @@ mod tests {
             sha256: None,
             truncated: false,
         };
-        recorder
-            .record(entry("https://bbc.com/x", 200), Some(b"old"))
-            .expect("record");
-        recorder
-            .record(entry("https://bbc.com/x", 200), Some(b"new"))
-            .expect("record");
-        recorder
-            .record(entry("https://bbc.com/x", 200), Some(b"new"))
-            .expect("record");
-        recorder
-            .record(entry("https://bbc.com/gone", 404), None)
-            .expect("record");
+        recorder.record(entry("https://bbc.com/x", 200), Some(b"old")).expect("record");
+        recorder.record(entry("https://bbc.com/x", 200), Some(b"new")).expect("record");
+        recorder.record(entry("https://bbc.com/x", 200), Some(b"new")).expect("record");
+        recorder.record(entry("https://bbc.com/gone", 404), None).expect("record");
         let archive = Archive::open(folder.path()).expect("archive");
-        let answer = archive
-            .answer(&target("https://bbc.com/x#fragment"))
-            .expect("there");
+        let answer = archive.answer(&target("https://bbc.com/x#fragment")).expect("there");
         assert_eq!(answer.status, 200);
         assert_eq!(answer.sha256, Some(hex_sha256(b"new")));
         assert_eq!(body(answer), "new");
-        let gone = archive
-            .answer(&target("https://bbc.com/gone"))
-            .expect("there");
+        let gone = archive.answer(&target("https://bbc.com/gone")).expect("there");
         assert_eq!((gone.status, body(gone).as_str()), (404, ""));
-        assert_eq!(
-            fs::read_dir(folder.path().join("pages"))
-                .expect("pages")
-                .count(),
-            2
-        );
+        assert_eq!(fs::read_dir(folder.path().join("pages")).expect("pages").count(), 2);
     }
 
     #[test]
@@ -323,14 +283,9 @@ mod tests {
     #[test]
     fn files_stay_inside_the_folder() {
         for file in ["../x", "/etc/passwd", "a/../../x", "a/../x"] {
-            let folder = folder(&format!(
-                "{{\"url\": \"https://bbc.com/\", \"status\": 200, \"file\": \"{file}\"}}"
-            ));
+            let folder = folder(&format!("{{\"url\": \"https://bbc.com/\", \"status\": 200, \"file\": \"{file}\"}}"));
             let error = Archive::open(folder.path()).expect_err(file).to_string();
-            assert!(
-                error.ends_with(&format!("line 1: the file \"{file}\" leaves the archive")),
-                "{error}"
-            );
+            assert!(error.ends_with(&format!("line 1: the file \"{file}\" leaves the archive")), "{error}");
         }
     }
 
@@ -343,18 +298,14 @@ mod tests {
         let archive = Archive::open(folder.path()).expect("archive");
         assert_eq!(
             archive.answer(&target("https://bbc.com/")).err(),
-            Some(Stop::failed(
-                "the archive's file \"link\" leaves the archive"
-            ))
+            Some(Stop::failed("the archive's file \"link\" leaves the archive"))
         );
     }
 
     #[test]
     fn a_broken_index_names_the_line() {
         let folder = folder("{\"url\": \"https://bbc.com/\", \"status\": 200}\nnonsense\n");
-        let error = Archive::open(folder.path())
-            .expect_err("broken")
-            .to_string();
+        let error = Archive::open(folder.path()).expect_err("broken").to_string();
         assert!(error.contains("index.jsonl line 2: expected"), "{error}");
         assert!(Archive::open(Path::new("/nowhere")).is_err());
     }

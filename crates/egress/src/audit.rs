@@ -112,10 +112,7 @@ impl AuditLog {
 
 /// The SHA-256 of `bytes` in lower-case hexadecimal.
 pub(crate) fn hex_sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes)
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A URL as it may be written down or shown: without credentials, on one line, bounded.
@@ -125,10 +122,7 @@ pub(crate) fn loggable(url: &str) -> String {
         text = text.chars().take(URL_CHARACTERS).chain(['…']).collect();
     }
     if text.chars().any(|c| c.is_control()) {
-        text = text
-            .chars()
-            .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-            .collect();
+        text = text.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
     }
     text
 }
@@ -173,10 +167,7 @@ mod tests {
         let mut record = AuditRecord::started("https://www.bbc.com/\n");
         for agent in ["SearchAgent", "ContentAgent"] {
             record.agent = Some(agent.into());
-            AuditLog::open(&path)
-                .expect("log")
-                .append(&record)
-                .expect("line");
+            AuditLog::open(&path).expect("log").append(&record).expect("line");
         }
         let text = std::fs::read_to_string(&path).expect("log");
         let agents: Vec<String> = text
@@ -189,9 +180,6 @@ mod tests {
 
     #[test]
     fn the_hash_is_sha256() {
-        assert_eq!(
-            hex_sha256(b"abc"),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-        );
+        assert_eq!(hex_sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     }
 }

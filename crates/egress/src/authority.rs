@@ -20,10 +20,7 @@ pub(crate) struct Malformed {
 
 impl Malformed {
     fn new(reason: impl Into<String>, host: Option<&str>) -> Self {
-        Self {
-            reason: reason.into(),
-            host: host.filter(|host| !host.is_empty()).map(shown),
-        }
+        Self { reason: reason.into(), host: host.filter(|host| !host.is_empty()).map(shown) }
     }
 }
 
@@ -33,41 +30,27 @@ pub(crate) fn split(url: &str) -> Result<Authority, Malformed> {
         return Err(Malformed::new("the URL is empty", None));
     }
     if let Some(name) = url.chars().find_map(forbidden_character) {
-        return Err(Malformed::new(
-            format!("the URL contains {name}"),
-            guess_host(url).as_deref(),
-        ));
+        return Err(Malformed::new(format!("the URL contains {name}"), guess_host(url).as_deref()));
     }
     let Some(rest) = strip_https(url) else {
         return Err(not_https(url));
     };
     let authority = until_any(rest, &['/', '?', '#']);
     if let Some((_, host)) = authority.rsplit_once('@') {
-        return Err(Malformed::new(
-            "the URL has a user name or password before an '@'",
-            Some(without_port(host)),
-        ));
+        return Err(Malformed::new("the URL has a user name or password before an '@'", Some(without_port(host))));
     }
     if authority.contains('[') || authority.contains(']') {
-        return Err(Malformed::new(
-            "the host is an IP address, and only host names are allowed",
-            Some(authority),
-        ));
+        return Err(Malformed::new("the host is an IP address, and only host names are allowed", Some(authority)));
     }
     let host = match authority.split_once(':') {
         None => authority,
         Some((host, "443")) => host,
         Some((host, port)) => {
-            return Err(Malformed::new(
-                format!("port {:?} is not allowed, only 443", shown(port)),
-                Some(host),
-            ));
+            return Err(Malformed::new(format!("port {:?} is not allowed, only 443", shown(port)), Some(host)));
         }
     };
     check_host(host)?;
-    Ok(Authority {
-        host: host.to_ascii_lowercase(),
-    })
+    Ok(Authority { host: host.to_ascii_lowercase() })
 }
 
 fn check_host(host: &str) -> Result<(), Malformed> {
@@ -88,11 +71,7 @@ fn check_host(host: &str) -> Result<(), Malformed> {
         return refuse("the host is longer than 253 bytes");
     }
     let good_label = |label: &str| {
-        !label.is_empty()
-            && label.len() <= 63
-            && label
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
+        !label.is_empty() && label.len() <= 63 && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')
     };
     if !host.split('.').all(good_label) {
         return refuse("the host is not a plain host name");
@@ -107,9 +86,7 @@ fn check_host(host: &str) -> Result<(), Malformed> {
 /// digits or starts with `0x` (WHATWG URL, "ends in a number").
 fn looks_like_ipv4(host: &str) -> bool {
     let last = host.rsplit('.').next().unwrap_or(host);
-    let hexadecimal = last
-        .get(..2)
-        .is_some_and(|prefix| prefix.eq_ignore_ascii_case("0x"))
+    let hexadecimal = last.get(..2).is_some_and(|prefix| prefix.eq_ignore_ascii_case("0x"))
         && last.bytes().skip(2).all(|byte| byte.is_ascii_hexdigit());
     hexadecimal || last.bytes().all(|byte| byte.is_ascii_digit())
 }
@@ -126,17 +103,12 @@ fn forbidden_character(character: char) -> Option<&'static str> {
 fn strip_https(url: &str) -> Option<&str> {
     const SCHEME: &str = "https://";
     let prefix = url.get(..SCHEME.len())?;
-    prefix
-        .eq_ignore_ascii_case(SCHEME)
-        .then(|| &url[SCHEME.len()..])
+    prefix.eq_ignore_ascii_case(SCHEME).then(|| &url[SCHEME.len()..])
 }
 
 fn not_https(url: &str) -> Malformed {
     let host = guess_host(url);
-    let scheme = url
-        .split_once(':')
-        .map(|(scheme, _)| scheme)
-        .filter(|scheme| is_scheme(scheme));
+    let scheme = url.split_once(':').map(|(scheme, _)| scheme).filter(|scheme| is_scheme(scheme));
     let reason = match scheme {
         Some(scheme) if !scheme.eq_ignore_ascii_case("https") => {
             format!("only https is allowed, not {}", shown(scheme))
@@ -149,18 +121,14 @@ fn not_https(url: &str) -> Malformed {
 /// True for the letters that RFC 3986 allows in a scheme.
 pub(crate) fn is_scheme(text: &str) -> bool {
     text.starts_with(|first: char| first.is_ascii_alphabetic())
-        && text
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'))
 }
 
 /// The host that a lenient reader might see, for the answer's text only.
 fn guess_host(url: &str) -> Option<String> {
     let (_, rest) = url.split_once("//")?;
     let authority = until_any(rest, &['/', '?', '#', '\\']);
-    let host = authority
-        .rsplit_once('@')
-        .map_or(authority, |(_, host)| host);
+    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
     Some(without_port(host).to_owned())
 }
 
@@ -178,13 +146,7 @@ pub(crate) fn shown(text: &str) -> String {
     let mut shown: String = text
         .chars()
         .take(LONGEST)
-        .map(|character| {
-            if character.is_control() || character.is_whitespace() {
-                '\u{fffd}'
-            } else {
-                character
-            }
-        })
+        .map(|character| if character.is_control() || character.is_whitespace() { '\u{fffd}' } else { character })
         .collect();
     if text.chars().nth(LONGEST).is_some() {
         shown.push('…');
@@ -222,20 +184,14 @@ mod tests {
         for (url, expected) in [
             ("", "the URL is empty"),
             ("https://a b.com/", "the URL contains white space"),
-            (
-                "https://a\u{0}.com/",
-                "the URL contains a control character",
-            ),
+            ("https://a\u{0}.com/", "the URL contains a control character"),
             ("https://a.com\\b", "the URL contains a backslash"),
             ("http://a.com/", "only https is allowed, not http"),
             ("www.bbc.com", "the URL does not start with https://"),
             ("https:/a.com/", "the URL does not start with https://"),
             ("https:///a.com/", "the URL has no host"),
             ("https://a.com:/", "port \"\" is not allowed, only 443"),
-            (
-                "https://a.com:0443/",
-                "port \"0443\" is not allowed, only 443",
-            ),
+            ("https://a.com:0443/", "port \"0443\" is not allowed, only 443"),
             ("https://a..com/", "the host is not a plain host name"),
             ("https://a_b.com/", "the host is not a plain host name"),
             ("https://a.com./", "the host ends with a dot"),
@@ -243,17 +199,8 @@ mod tests {
         ] {
             assert_eq!(reason(url), expected, "{url}");
         }
-        for url in [
-            "https://[::1]/",
-            "https://1.2.3.4/",
-            "https://0x7f.1/",
-            "https://127.0x/",
-        ] {
-            assert_eq!(
-                reason(url),
-                "the host is an IP address, and only host names are allowed",
-                "{url}"
-            );
+        for url in ["https://[::1]/", "https://1.2.3.4/", "https://0x7f.1/", "https://127.0x/"] {
+            assert_eq!(reason(url), "the host is an IP address, and only host names are allowed", "{url}");
         }
     }
 

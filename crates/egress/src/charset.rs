@@ -30,9 +30,7 @@ fn choose(bytes: &[u8], media_type: &MediaType) -> &'static Encoding {
     if !bytes.is_ascii() && is_utf8(bytes) {
         return UTF_8;
     }
-    from_label(media_type.charset())
-        .or_else(|| from_page(bytes, media_type))
-        .unwrap_or_else(|| detect(bytes))
+    from_label(media_type.charset()).or_else(|| from_page(bytes, media_type)).unwrap_or_else(|| detect(bytes))
 }
 
 /// Valid UTF-8, or UTF-8 that was cut inside its last character.
@@ -68,13 +66,8 @@ fn xml_label(page: &str) -> Option<String> {
     let declaration = &declaration[..declaration.find("?>")?];
     let value = declaration.split_once("encoding")?.1.trim_start();
     let value = value.strip_prefix('=')?.trim_start();
-    let quote = value
-        .chars()
-        .next()
-        .filter(|first| matches!(first, '"' | '\''))?;
-    value[1..]
-        .split_once(quote)
-        .map(|(label, _)| label.to_owned())
+    let quote = value.chars().next().filter(|first| matches!(first, '"' | '\''))?;
+    value[1..].split_once(quote).map(|(label, _)| label.to_owned())
 }
 
 fn detect(bytes: &[u8]) -> &'static Encoding {
@@ -96,21 +89,14 @@ mod tests {
 
     #[test]
     fn a_byte_order_mark_decides_and_is_gone() {
-        for bytes in [
-            &b"\xef\xbb\xbfa\xc3\xa9"[..],
-            b"\xff\xfea\0\xe9\0",
-            b"\xfe\xff\0a\0\xe9",
-        ] {
+        for bytes in [&b"\xef\xbb\xbfa\xc3\xa9"[..], b"\xff\xfea\0\xe9\0", b"\xfe\xff\0a\0\xe9"] {
             assert_eq!(decode(bytes, &html(Some("gbk"))), "aé");
         }
     }
 
     #[test]
     fn valid_utf8_wins_over_a_wrong_label() {
-        assert_eq!(
-            decode("世界é".as_bytes(), &html(Some("iso-8859-1"))),
-            "世界é"
-        );
+        assert_eq!(decode("世界é".as_bytes(), &html(Some("iso-8859-1"))), "世界é");
         let page = "<meta charset=big5>世界";
         assert_eq!(decode(page.as_bytes(), &html(None)), page);
     }
@@ -124,35 +110,17 @@ mod tests {
     #[test]
     fn the_header_comes_before_the_page() {
         let (bytes, _, _) = GBK.encode("<meta charset=big5>家居");
-        assert_eq!(
-            decode(&bytes, &html(Some("gbk"))),
-            "<meta charset=big5>家居"
-        );
+        assert_eq!(decode(&bytes, &html(Some("gbk"))), "<meta charset=big5>家居");
     }
 
     #[test]
     fn the_page_s_label_is_found_in_every_form() {
         for (encoding, page) in [
-            (
-                GBK,
-                "<meta http-equiv=Content-Type content='charset=gbk'>家居",
-            ),
-            (
-                GBK,
-                "<META CONTENT='text/html; CHARSET = \"GB2312\"' HTTP-EQUIV=content-type>家居",
-            ),
-            (
-                BIG5,
-                "<!-- <meta charset=gbk> --><meta charset=\"big5\">家居",
-            ),
-            (
-                WINDOWS_1251,
-                "<script>'<meta charset=gbk>'</script><meta charset=cp1251>Привет",
-            ),
-            (
-                EUC_JP,
-                "<?xml version='1.0' encoding='euc-jp'?><html>日本語",
-            ),
+            (GBK, "<meta http-equiv=Content-Type content='charset=gbk'>家居"),
+            (GBK, "<META CONTENT='text/html; CHARSET = \"GB2312\"' HTTP-EQUIV=content-type>家居"),
+            (BIG5, "<!-- <meta charset=gbk> --><meta charset=\"big5\">家居"),
+            (WINDOWS_1251, "<script>'<meta charset=gbk>'</script><meta charset=cp1251>Привет"),
+            (EUC_JP, "<?xml version='1.0' encoding='euc-jp'?><html>日本語"),
         ] {
             let (bytes, _, unmappable) = encoding.encode(page);
             assert!(!unmappable);
@@ -163,22 +131,13 @@ mod tests {
     #[test]
     fn an_unknown_label_is_skipped() {
         let (bytes, _, _) = GBK.encode("<meta charset=gbk>家居");
-        assert_eq!(
-            decode(&bytes, &html(Some("utf-9000"))),
-            "<meta charset=gbk>家居"
-        );
-        assert_eq!(
-            decode(&bytes, &html(Some("replacement"))),
-            "<meta charset=gbk>家居"
-        );
+        assert_eq!(decode(&bytes, &html(Some("utf-9000"))), "<meta charset=gbk>家居");
+        assert_eq!(decode(&bytes, &html(Some("replacement"))), "<meta charset=gbk>家居");
     }
 
     #[test]
     fn a_label_of_utf16_inside_an_ascii_readable_page_means_utf8() {
-        assert_eq!(
-            decode(b"<meta charset=utf-16>a\xff", &html(None)),
-            "<meta charset=utf-16>a\u{fffd}"
-        );
+        assert_eq!(decode(b"<meta charset=utf-16>a\xff", &html(None)), "<meta charset=utf-16>a\u{fffd}");
     }
 
     #[test]

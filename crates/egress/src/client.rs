@@ -43,10 +43,7 @@ impl Client {
         let roots = match &network.roots {
             None => RootCerts::WebPki,
             Some(ders) => {
-                let roots: Vec<_> = ders
-                    .iter()
-                    .map(|der| Certificate::from_der(der).to_owned())
-                    .collect();
+                let roots: Vec<_> = ders.iter().map(|der| Certificate::from_der(der).to_owned()).collect();
                 RootCerts::new_with_certs(&roots)
             }
         };
@@ -69,12 +66,7 @@ impl Client {
     }
 
     /// Requests `target` from one of `addresses`, which were checked for its host.
-    pub(crate) fn send(
-        &self,
-        target: &Target,
-        addresses: &[IpAddr],
-        deadline: Instant,
-    ) -> Result<Answer, Stop> {
+    pub(crate) fn send(&self, target: &Target, addresses: &[IpAddr], deadline: Instant) -> Result<Answer, Stop> {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(Stop::deadline(&format!("connecting to {}", target.host())));
@@ -116,10 +108,7 @@ impl Client {
 
 /// One request over whatever connection `agent` makes.
 pub(crate) fn exchange(agent: &Agent, uri: Uri, host: &str) -> Result<Answer, Stop> {
-    let response = agent
-        .get(uri)
-        .call()
-        .map_err(|error| explain(&error, host))?;
+    let response = agent.get(uri).call().map_err(|error| explain(&error, host))?;
     let (parts, body) = response.into_parts();
     Ok(Answer {
         status: parts.status.as_u16(),
@@ -141,15 +130,10 @@ pub(crate) fn third_reading(target: &Target) -> Result<Uri, Stop> {
         uri.scheme_str() == Some("https")
             && uri.host() == Some(target.host())
             && uri.port().is_none()
-            && uri
-                .authority()
-                .is_some_and(|all| all.as_str() == target.host())
+            && uri.authority().is_some_and(|all| all.as_str() == target.host())
     })
     .ok_or_else(|| {
-        Stop::blocked(
-            format!("the URL cannot be sent as it is (host {})", target.host()),
-            Some(target.host()),
-        )
+        Stop::blocked(format!("the URL cannot be sent as it is (host {})", target.host()), Some(target.host()))
     })
 }
 
@@ -164,12 +148,7 @@ fn text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
 pub(crate) struct Dialed(pub(crate) ());
 
 impl Resolver for Dialed {
-    fn resolve(
-        &self,
-        _uri: &Uri,
-        _config: &Config,
-        _timeout: NextTimeout,
-    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+    fn resolve(&self, _uri: &Uri, _config: &Config, _timeout: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
         Ok(self.empty())
     }
 }
@@ -190,11 +169,7 @@ impl fmt::Debug for CheckedConnector {
 impl Connector<()> for CheckedConnector {
     type Out = <TcpConnector as Connector<()>>::Out;
 
-    fn connect(
-        &self,
-        details: &ConnectionDetails,
-        _chained: Option<()>,
-    ) -> Result<Option<Self::Out>, ureq::Error> {
+    fn connect(&self, details: &ConnectionDetails, _chained: Option<()>) -> Result<Option<Self::Out>, ureq::Error> {
         let mut failure = ureq::Error::ConnectionFailed;
         let tried = self.addresses.len().min(TRIED_ADDRESSES);
         let started = Instant::now();
@@ -217,11 +192,7 @@ impl Connector<()> for CheckedConnector {
 }
 
 /// The same connection details for one address and a share of the time.
-fn to_one<'a>(
-    details: &ConnectionDetails<'a>,
-    dial: SocketAddr,
-    share: Duration,
-) -> ConnectionDetails<'a> {
+fn to_one<'a>(details: &ConnectionDetails<'a>, dial: SocketAddr, share: Duration) -> ConnectionDetails<'a> {
     let mut addrs = details.resolver.empty();
     addrs.push(dial);
     ConnectionDetails {
@@ -231,11 +202,7 @@ fn to_one<'a>(
         config: details.config,
         request_level: details.request_level,
         now: (details.current_time)(),
-        timeout: NextTimeout {
-            after: UreqDuration::Exact(share),
-            reason: Timeout::Connect,
-            ..details.timeout
-        },
+        timeout: NextTimeout { after: UreqDuration::Exact(share), reason: Timeout::Connect, ..details.timeout },
         current_time: Arc::clone(&details.current_time),
         run_connector: Arc::clone(&details.run_connector),
         register_shutdown: Arc::clone(&details.register_shutdown),
@@ -249,11 +216,7 @@ struct SharedTls(Arc<RustlsConnector>);
 impl<In: Transport> Connector<In> for SharedTls {
     type Out = <RustlsConnector as Connector<In>>::Out;
 
-    fn connect(
-        &self,
-        details: &ConnectionDetails,
-        chained: Option<In>,
-    ) -> Result<Option<Self::Out>, ureq::Error> {
+    fn connect(&self, details: &ConnectionDetails, chained: Option<In>) -> Result<Option<Self::Out>, ureq::Error> {
         self.0.connect(details, chained)
     }
 }
@@ -262,9 +225,9 @@ impl<In: Transport> Connector<In> for SharedTls {
 fn explain(error: &ureq::Error, host: &str) -> Stop {
     match error {
         ureq::Error::Timeout(_) => Stop::deadline(&format!("talking to {host}")),
-        ureq::Error::LargeResponseHeader(_, most) => Stop::failed(format!(
-            "host {host} sent more than {most} bytes of headers"
-        )),
+        ureq::Error::LargeResponseHeader(_, most) => {
+            Stop::failed(format!("host {host} sent more than {most} bytes of headers"))
+        }
         ureq::Error::Rustls(error) => tls(error, host),
         ureq::Error::Io(error) => match tls_inside(error) {
             Some(error) => tls(error, host),
@@ -280,9 +243,9 @@ fn tls_inside(error: &io::Error) -> Option<&rustls::Error> {
 
 fn tls(error: &rustls::Error, host: &str) -> Stop {
     match error {
-        rustls::Error::InvalidCertificate(why) => Stop::failed(format!(
-            "the certificate of host {host} is not valid for it: {why}"
-        )),
+        rustls::Error::InvalidCertificate(why) => {
+            Stop::failed(format!("the certificate of host {host} is not valid for it: {why}"))
+        }
         other => Stop::failed(format!("TLS with host {host} failed: {other}")),
     }
 }
@@ -295,9 +258,7 @@ mod tests {
     #[test]
     fn what_the_url_crate_leaves_unescaped_is_sent_or_refused_never_reread() {
         let policy = FetchPolicy::bbc();
-        for path in [
-            "/a|b", "/a[b]", "/a'b", "/a^b", "/?a={b}", "/?a=|", "/世界", "/;a=b", "/a@b:c",
-        ] {
+        for path in ["/a|b", "/a[b]", "/a'b", "/a^b", "/?a={b}", "/?a=|", "/世界", "/;a=b", "/a@b:c"] {
             let target = policy.admit(&format!("https://bbc.com{path}")).expect(path);
             if let Ok(uri) = third_reading(&target) {
                 assert_eq!(uri.to_string(), target.url().as_str());

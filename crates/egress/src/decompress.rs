@@ -32,11 +32,7 @@ pub(crate) enum Cut {
 ///
 /// `encoding` is the `Content-Encoding` header: none, `identity`, `gzip`, `x-gzip` or `deflate`
 /// (zlib or raw). Anything else, and more than one, is an error.
-pub(crate) fn decompress(
-    wire: impl Read,
-    encoding: Option<&str>,
-    bound: usize,
-) -> Result<Content, Stop> {
+pub(crate) fn decompress(wire: impl Read, encoding: Option<&str>, bound: usize) -> Result<Content, Stop> {
     let wire = wire.take((bound as u64).saturating_add(WIRE_SLACK));
     let encoding = encoding.map(|name| name.trim().to_ascii_lowercase());
     match encoding.as_deref() {
@@ -51,10 +47,9 @@ pub(crate) fn decompress(
                 read_bounded(DeflateDecoder::new(wire), bound)
             }
         }
-        Some(other) => Err(Stop::failed(format!(
-            "the content encoding {:?} is not supported",
-            crate::authority::shown(other)
-        ))),
+        Some(other) => {
+            Err(Stop::failed(format!("the content encoding {:?} is not supported", crate::authority::shown(other))))
+        }
     }
 }
 
@@ -96,19 +91,14 @@ fn explain(error: &io::Error) -> Stop {
 /// The first two bytes, or fewer when there are no more.
 fn peek<R: Read>(mut wire: R) -> Result<(Vec<u8>, R), Stop> {
     let mut head = Vec::with_capacity(2);
-    wire.by_ref()
-        .take(2)
-        .read_to_end(&mut head)
-        .map_err(|error| explain(&error))?;
+    wire.by_ref().take(2).read_to_end(&mut head).map_err(|error| explain(&error))?;
     Ok((head, wire))
 }
 
 /// True for the two bytes that start a zlib stream (RFC 1950); raw deflate has no header.
 fn is_zlib(head: &[u8]) -> bool {
     match head {
-        [first, second] => {
-            first & 0x0f == 8 && (u16::from(*first) << 8 | u16::from(*second)).is_multiple_of(31)
-        }
+        [first, second] => first & 0x0f == 8 && (u16::from(*first) << 8 | u16::from(*second)).is_multiple_of(31),
         _ => false,
     }
 }
@@ -129,10 +119,7 @@ mod tests {
     }
 
     fn whole(bytes: &[u8]) -> Result<Content, Stop> {
-        Ok(Content {
-            bytes: bytes.to_vec(),
-            cut: None,
-        })
+        Ok(Content { bytes: bytes.to_vec(), cut: None })
     }
 
     #[test]
@@ -151,11 +138,7 @@ mod tests {
             (Some("deflate"), zlib.finish().expect("in memory")),
             (Some("deflate"), raw.finish().expect("in memory")),
         ] {
-            assert_eq!(
-                decompress(&wire[..], encoding, 100),
-                whole(content),
-                "{encoding:?}"
-            );
+            assert_eq!(decompress(&wire[..], encoding, 100), whole(content), "{encoding:?}");
         }
     }
 
@@ -163,10 +146,7 @@ mod tests {
     fn the_bound_counts_content_not_wire_bytes() {
         let wire = gzip(&[b'a'; 1000]);
         assert!(wire.len() < 100);
-        assert_eq!(
-            decompress(&wire[..], Some("gzip"), 1000),
-            whole(&[b'a'; 1000])
-        );
+        assert_eq!(decompress(&wire[..], Some("gzip"), 1000), whole(&[b'a'; 1000]));
         let content = decompress(&wire[..], Some("gzip"), 999).expect("cut");
         assert_eq!(content.bytes, [b'a'; 999]);
         assert_eq!(content.cut, Some(Cut::Bound));
@@ -177,18 +157,13 @@ mod tests {
         let mut wire = gzip(b"one");
         wire.extend(gzip(b"two"));
         assert_eq!(decompress(&wire[..], Some("gzip"), 100), whole(b"onetwo"));
-        assert_eq!(
-            decompress(&wire[..], Some("gzip"), 4).expect("cut").bytes,
-            b"onet"
-        );
+        assert_eq!(decompress(&wire[..], Some("gzip"), 4).expect("cut").bytes, b"onet");
     }
 
     #[test]
     fn wire_bytes_without_content_are_bounded_too() {
         let empty = gzip(b"");
-        let endless = std::iter::repeat_n(empty, 100_000)
-            .flatten()
-            .collect::<Vec<u8>>();
+        let endless = std::iter::repeat_n(empty, 100_000).flatten().collect::<Vec<u8>>();
         let mut rest = &endless[..];
         let content = decompress(&mut rest, Some("gzip"), 10);
         assert!(content.is_ok() || content.is_err());
@@ -197,9 +172,7 @@ mod tests {
 
     #[test]
     fn an_early_end_keeps_what_arrived() {
-        let noise: Vec<u8> = (0..40_000u32)
-            .map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8)
-            .collect();
+        let noise: Vec<u8> = (0..40_000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
         let wire = gzip(&noise);
         let content = decompress(&wire[..wire.len() - 100], Some("gzip"), 100_000).expect("part");
         assert_eq!(content.cut, Some(Cut::Connection));
@@ -215,9 +188,7 @@ mod tests {
         );
         assert_eq!(
             decompress(&b"x"[..], Some("gzip, gzip"), 10),
-            Err(Stop::failed(
-                "the content encoding \"gzip,\u{fffd}gzip\" is not supported"
-            ))
+            Err(Stop::failed("the content encoding \"gzip,\u{fffd}gzip\" is not supported"))
         );
         for encoding in ["gzip", "deflate"] {
             assert!(decompress(&b"<html>not compressed"[..], Some(encoding), 10).is_err());

@@ -45,9 +45,7 @@ impl Attributes {
     }
 
     pub(crate) fn is_json_ld(&self) -> bool {
-        self.kind
-            .as_ref()
-            .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/ld+json"))
+        self.kind.as_ref().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/ld+json"))
     }
 
     /// The encoding that a `<meta>` with these attributes names.
@@ -64,18 +62,14 @@ impl Attributes {
         let value = content.get(at + "charset".len()..)?.trim_start();
         let value = value.strip_prefix('=')?.trim_start();
         let label = value.trim_start_matches(['"', '\'']);
-        let end = label
-            .find(|end: char| end.is_whitespace() || matches!(end, ';' | '"' | '\''))
-            .unwrap_or(label.len());
+        let end = label.find(|end: char| end.is_whitespace() || matches!(end, ';' | '"' | '\'')).unwrap_or(label.len());
         Some(label[..end].to_owned())
     }
 
     /// Not shown by a browser: text that a reader of the page would never see.
     pub(crate) fn hides(&self) -> bool {
         let is = |value: &Option<String>, text: &str| {
-            value
-                .as_ref()
-                .is_some_and(|value| value.trim().eq_ignore_ascii_case(text))
+            value.as_ref().is_some_and(|value| value.trim().eq_ignore_ascii_case(text))
         };
         self.hidden.is_some() && !is(&self.hidden, "until-found")
             || is(&self.aria_hidden, "true")
@@ -89,15 +83,9 @@ impl Attributes {
     /// A cookie or consent notice, or navigation by its ARIA role.
     pub(crate) fn is_boilerplate(&self) -> bool {
         let role = self.role.as_deref().unwrap_or_default().trim();
-        if [
-            "navigation",
-            "banner",
-            "contentinfo",
-            "complementary",
-            "search",
-        ]
-        .iter()
-        .any(|boilerplate| role.eq_ignore_ascii_case(boilerplate))
+        if ["navigation", "banner", "contentinfo", "complementary", "search"]
+            .iter()
+            .any(|boilerplate| role.eq_ignore_ascii_case(boilerplate))
         {
             return true;
         }
@@ -111,18 +99,8 @@ impl Attributes {
 
 fn is_consent_notice(name: &str) -> bool {
     const ABOUT: [&str; 5] = ["cookie", "consent", "gdpr", "privacy", "cmp"];
-    const NOTICE: [&str; 10] = [
-        "banner",
-        "notice",
-        "prompt",
-        "popup",
-        "modal",
-        "dialog",
-        "overlay",
-        "container",
-        "bar",
-        "consent",
-    ];
+    const NOTICE: [&str; 10] =
+        ["banner", "notice", "prompt", "popup", "modal", "dialog", "overlay", "container", "bar", "consent"];
     let name = name.to_ascii_lowercase();
     if name.starts_with("onetrust") || name == "cookies" {
         return true;
@@ -130,11 +108,7 @@ fn is_consent_notice(name: &str) -> bool {
     let words = || name.split(['-', '_', ':']).filter(|word| !word.is_empty());
     let about = words().find(|word| ABOUT.iter().any(|about| word.contains(about)));
     about.is_some_and(|about| {
-        words().any(|word| {
-            NOTICE
-                .iter()
-                .any(|notice| word.ends_with(notice) && (word != about || word != *notice))
-        })
+        words().any(|word| NOTICE.iter().any(|notice| word.ends_with(notice) && (word != about || word != *notice)))
     })
 }
 
@@ -179,23 +153,19 @@ impl Kind {
             b"main" => Self::Main,
             b"article" => Self::Article,
             b"header" => Self::Header,
-            b"nav" | b"footer" | b"aside" | b"dialog" | b"button" | b"select" | b"menu" => {
-                Self::Boilerplate
-            }
-            b"script" | b"style" | b"template" | b"noscript" | b"iframe" | b"object"
-            | b"canvas" | b"audio" | b"video" | b"math" | b"noembed" | b"noframe" | b"title"
-            | b"textarea" | b"datalist" => Self::Invisible,
+            b"nav" | b"footer" | b"aside" | b"dialog" | b"button" | b"select" | b"menu" => Self::Boilerplate,
+            b"script" | b"style" | b"template" | b"noscript" | b"iframe" | b"object" | b"canvas" | b"audio"
+            | b"video" | b"math" | b"noembed" | b"noframe" | b"title" | b"textarea" | b"datalist" => Self::Invisible,
             b"svg" => Self::Svg,
             b"pre" => Self::Pre,
-            b"div" | b"section" | b"figure" | b"figcaption" | b"blockquote" | b"form"
-            | b"fieldset" | b"ul" | b"ol" | b"dl" | b"table" | b"details" | b"summary"
-            | b"address" | b"hgroup" | b"h1" | b"h2" | b"h3" | b"h4" | b"h5" | b"h6"
-            | b"caption" | b"center" => Self::Container,
+            b"div" | b"section" | b"figure" | b"figcaption" | b"blockquote" | b"form" | b"fieldset" | b"ul" | b"ol"
+            | b"dl" | b"table" | b"details" | b"summary" | b"address" | b"hgroup" | b"h1" | b"h2" | b"h3" | b"h4"
+            | b"h5" | b"h6" | b"caption" | b"center" => Self::Container,
             b"p" | b"li" | b"dt" | b"dd" | b"tr" | b"thead" | b"tbody" | b"tfoot" => Self::Loose,
             b"td" | b"th" => Self::Cell,
             b"br" | b"hr" => Self::Break,
-            b"area" | b"base" | b"col" | b"embed" | b"img" | b"input" | b"link" | b"meta"
-            | b"param" | b"source" | b"track" | b"wbr" => Self::Void,
+            b"area" | b"base" | b"col" | b"embed" | b"img" | b"input" | b"link" | b"meta" | b"param" | b"source"
+            | b"track" | b"wbr" => Self::Void,
             b"html" | b"head" | b"body" => Self::Root,
             _ => Self::Inline,
         }
@@ -243,10 +213,7 @@ mod tests {
             "cookie-consent",
             "cmp-container",
         ] {
-            assert!(
-                attributes(&[("class", &format!("x {name}"))]).is_boilerplate(),
-                "{name}"
-            );
+            assert!(attributes(&[("class", &format!("x {name}"))]).is_boilerplate(), "{name}");
         }
         for name in [
             "cookie-recipe",
@@ -287,19 +254,12 @@ mod tests {
     fn charset_labels() {
         let meta = |list: &[(&str, &str)]| attributes(list).charset_label();
         assert_eq!(meta(&[("charset", " gbk ")]).as_deref(), Some("gbk"));
-        for content in [
-            "text/html; charset=gbk",
-            "charset = 'gbk'",
-            "x;CHARSET=\"gbk\";y",
-        ] {
+        for content in ["text/html; charset=gbk", "charset = 'gbk'", "x;CHARSET=\"gbk\";y"] {
             let label = meta(&[("http-equiv", "Content-Type"), ("content", content)]);
             assert_eq!(label.as_deref(), Some("gbk"), "{content}");
         }
         for content in ["text/html", "charset", "charset gbk"] {
-            assert_eq!(
-                meta(&[("http-equiv", "content-type"), ("content", content)]),
-                None
-            );
+            assert_eq!(meta(&[("http-equiv", "content-type"), ("content", content)]), None);
         }
         assert_eq!(meta(&[("name", "x"), ("content", "charset=gbk")]), None);
     }

@@ -36,17 +36,11 @@ impl Document {
         let media_type = MediaType::parse(content_type);
         let source = decode(bytes, &media_type);
         if !media_type.is_html() {
-            return Self {
-                text: source.clone(),
-                source,
-                ..Self::default()
-            };
+            return Self { text: source.clone(), source, ..Self::default() };
         }
         let scanned = scan(&source);
         let title = scanned.titles.iter().map(String::as_str);
-        let title = title
-            .chain(named(&scanned, "og:title"))
-            .chain(named(&scanned, "twitter:title"));
+        let title = title.chain(named(&scanned, "og:title")).chain(named(&scanned, "twitter:title"));
         let description = named(&scanned, "description")
             .chain(named(&scanned, "og:description"))
             .chain(named(&scanned, "twitter:description"));
@@ -65,11 +59,7 @@ impl Document {
 }
 
 fn named<'a>(scanned: &'a Scanned, name: &'a str) -> impl Iterator<Item = &'a str> {
-    scanned
-        .metas
-        .iter()
-        .filter(move |(key, _)| key == name)
-        .map(|(_, content)| content.as_str())
+    scanned.metas.iter().filter(move |(key, _)| key == name).map(|(_, content)| content.as_str())
 }
 
 fn first_line<'a>(mut candidates: impl Iterator<Item = &'a str>, limit: usize) -> Option<String> {
@@ -87,10 +77,7 @@ fn from_json_ld(scripts: &[String], key: &str, limit: usize) -> Option<String> {
             Value::Array(items) => items.as_slice(),
             one => std::slice::from_ref(one),
         };
-        let graphs = top
-            .iter()
-            .filter_map(|item| item.get("@graph")?.as_array())
-            .flatten();
+        let graphs = top.iter().filter_map(|item| item.get("@graph")?.as_array()).flatten();
         let found = top.iter().chain(graphs);
         first_line(found.filter_map(|item| item.get(key)?.as_str()), limit)
     })
@@ -99,18 +86,8 @@ fn from_json_ld(scripts: &[String], key: &str, limit: usize) -> Option<String> {
 /// The article when it holds a third of the page's text or more, else the main part, else the page
 /// without boilerplate, else everything that is shown.
 fn readable(scanned: Scanned) -> String {
-    let Scanned {
-        article,
-        main,
-        page,
-        everything,
-        ..
-    } = scanned;
-    let around = if main.is_empty() {
-        page.len()
-    } else {
-        main.len()
-    };
+    let Scanned { article, main, page, everything, .. } = scanned;
+    let around = if main.is_empty() { page.len() } else { main.len() };
     let best: Text = if !article.is_empty() && article.len() >= around / 3 {
         article
     } else if !main.is_empty() {
@@ -152,11 +129,7 @@ fn links(raw: &[RawLink], base: Option<&str>, url: &str) -> Vec<String> {
             fits
         })
         .collect();
-    absolute
-        .iter()
-        .filter(|(link, _)| kept.contains(link.as_str()))
-        .map(|(link, _)| link.clone())
-        .collect()
+    absolute.iter().filter(|(link, _)| kept.contains(link.as_str())).map(|(link, _)| link.clone()).collect()
 }
 
 fn absolute(href: &str, base: Option<&Url>) -> Option<String> {
@@ -191,20 +164,14 @@ mod tests {
                    <script type='application/ld+json'>[{\"@graph\": [{\"description\": \"4\"}]}]</script>";
         let mut html = all.to_owned();
         for (found, cut) in [
-            (
-                "1",
-                ["<title>1</title>", "<meta name=description content=1>"],
-            ),
+            ("1", ["<title>1</title>", "<meta name=description content=1>"]),
             ("2", ["og:title", "og:description"]),
             ("3", ["twitter:title", "twitter:description"]),
             ("4", ["headline", "\"description\""]),
             ("", ["", ""]),
         ] {
             let document = read(&html);
-            assert_eq!(
-                (document.title.as_str(), document.description.as_str()),
-                (found, found)
-            );
+            assert_eq!((document.title.as_str(), document.description.as_str()), (found, found));
             for piece in cut.iter().filter(|piece| !piece.is_empty()) {
                 html = html.replace(piece, "");
             }
@@ -241,14 +208,8 @@ mod tests {
 
     #[test]
     fn base_counts_wherever_it_stands_and_only_for_the_web() {
-        assert_eq!(
-            read("<a href=x></a><base href=/deep/er/>").links,
-            ["https://www.bbc.com/deep/er/x"]
-        );
-        assert_eq!(
-            read("<base href='data:,x'><a href=x></a>").links,
-            ["https://www.bbc.com/sport/x"]
-        );
+        assert_eq!(read("<a href=x></a><base href=/deep/er/>").links, ["https://www.bbc.com/deep/er/x"]);
+        assert_eq!(read("<base href='data:,x'><a href=x></a>").links, ["https://www.bbc.com/sport/x"]);
     }
 
     #[test]
@@ -261,9 +222,7 @@ mod tests {
         assert_eq!(document.links[199], "https://www.bbc.com/story");
         let long = format!("<a href=/{}>x</a>", "x".repeat(3000));
         assert!(read(&long).links.is_empty());
-        let many: String = (0..200)
-            .map(|n| format!("<a href=/{n}{}>x</a>", "x".repeat(1000)))
-            .collect();
+        let many: String = (0..200).map(|n| format!("<a href=/{n}{}>x</a>", "x".repeat(1000))).collect();
         assert!(read(&many).links.concat().len() <= ALL_LINKS_BYTES);
     }
 
@@ -281,11 +240,7 @@ mod tests {
 
     #[test]
     fn other_text_passes_through() {
-        for content_type in [
-            "application/json",
-            "text/plain; charset=utf-8",
-            "application/rss+xml",
-        ] {
+        for content_type in ["application/json", "text/plain; charset=utf-8", "application/rss+xml"] {
             let document = Document::read(b"{\"a\": \"<b>\"}\r\n", content_type, URL);
             assert_eq!(document.text, "{\"a\": \"<b>\"}\r\n");
             assert_eq!(document.source, document.text);

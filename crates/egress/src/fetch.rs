@@ -63,20 +63,8 @@ struct Kept {
 
 impl FetchSession {
     /// A session with nothing used up and an empty cache.
-    pub(crate) fn over(
-        source: Source,
-        policy: FetchPolicy,
-        limits: FetchLimits,
-        recorder: Option<Recorder>,
-    ) -> Self {
-        Self {
-            policy,
-            limits,
-            source,
-            recorder,
-            ledger: Ledger::default(),
-            cache: Mutex::default(),
-        }
+    pub(crate) fn over(source: Source, policy: FetchPolicy, limits: FetchLimits, recorder: Option<Recorder>) -> Self {
+        Self { policy, limits, source, recorder, ledger: Ledger::default(), cache: Mutex::default() }
     }
 
     /// The policy of every fetch and every redirect.
@@ -113,23 +101,12 @@ impl FetchSession {
     }
 
     fn page(&self, kept: &Kept, request: &FetchRequest) -> Page {
-        let mut page = Page::of(
-            &kept.document,
-            &kept.final_url,
-            request.offset,
-            request.format,
-            BODY_BYTES,
-        );
+        let mut page = Page::of(&kept.document, &kept.final_url, request.offset, request.format, BODY_BYTES);
         page.reason.clone_from(&kept.note);
         page
     }
 
-    fn run(
-        &self,
-        request: &FetchRequest,
-        deadline: Instant,
-        audit: &mut AuditRecord,
-    ) -> Result<Arc<Kept>, Stop> {
+    fn run(&self, request: &FetchRequest, deadline: Instant, audit: &mut AuditRecord) -> Result<Arc<Kept>, Stop> {
         self.ledger.count(&self.limits)?;
         let target = self.policy.admit(&request.url)?;
         note_target(audit, &target);
@@ -147,12 +124,7 @@ impl FetchSession {
     }
 
     /// Follows redirects to a page and reads it.
-    fn load(
-        &self,
-        mut target: Target,
-        deadline: Instant,
-        audit: &mut AuditRecord,
-    ) -> Result<Kept, Stop> {
+    fn load(&self, mut target: Target, deadline: Instant, audit: &mut AuditRecord) -> Result<Kept, Stop> {
         loop {
             let answer = self.ask(&target, deadline, audit)?;
             if !answer.is_redirect() {
@@ -160,29 +132,19 @@ impl FetchSession {
             }
             self.record(entry(&target, &answer), None, audit);
             if audit.redirects >= self.limits.redirects {
-                return Err(Stop::failed(format!(
-                    "there are more than {} redirects",
-                    self.limits.redirects
-                )));
+                return Err(Stop::failed(format!("there are more than {} redirects", self.limits.redirects)));
             }
-            target = follow(&self.policy, &target, answer.location.as_deref()).map_err(
-                |(stop, url)| {
-                    audit.final_url = loggable(&url);
-                    stop
-                },
-            )?;
+            target = follow(&self.policy, &target, answer.location.as_deref()).map_err(|(stop, url)| {
+                audit.final_url = loggable(&url);
+                stop
+            })?;
             audit.redirects += 1;
             note_target(audit, &target);
         }
     }
 
     /// One response for one hop: asked again once if the server says when.
-    fn ask(
-        &self,
-        target: &Target,
-        deadline: Instant,
-        audit: &mut AuditRecord,
-    ) -> Result<Answer, Stop> {
+    fn ask(&self, target: &Target, deadline: Instant, audit: &mut AuditRecord) -> Result<Answer, Stop> {
         let client = match &self.source {
             Source::Network(client) => client,
             Source::Archive(archive) => {
@@ -215,11 +177,8 @@ impl FetchSession {
         deadline: Instant,
         audit: &mut AuditRecord,
     ) -> Result<Answer, Stop> {
-        pause(
-            self.ledger.pause_before(target.host(), self.limits.pause),
-            deadline,
-        )
-        .map_err(|_| Stop::deadline(&format!("waiting to ask {} again", target.host())))?;
+        pause(self.ledger.pause_before(target.host(), self.limits.pause), deadline)
+            .map_err(|_| Stop::deadline(&format!("waiting to ask {} again", target.host())))?;
         let answer = client.send(target, addresses, deadline)?;
         audit.http_status = Some(answer.status);
         audit.address = answer.address.map(|address| address.to_string());
@@ -232,10 +191,7 @@ impl FetchSession {
         let status = answer.status;
         if !(200..300).contains(&status) {
             self.record(entry, None, audit);
-            return Err(Stop::failed(format!(
-                "host {} answered {status}",
-                target.host()
-            )));
+            return Err(Stop::failed(format!("host {} answered {status}", target.host())));
         }
         let content_type = answer.content_type.clone().unwrap_or_default();
         let media_type = MediaType::parse(&content_type);
@@ -244,18 +200,12 @@ impl FetchSession {
             return Err(not_text(target, &media_type));
         }
         let mut allowance = self.ledger.allowance(&self.limits)?;
-        let mut content = decompress(
-            answer.body,
-            answer.content_encoding.as_deref(),
-            allowance.bytes(),
-        )?;
+        let mut content = decompress(answer.body, answer.content_encoding.as_deref(), allowance.bytes())?;
         allowance.spend(content.bytes.len());
         let sha256 = hex_sha256(&content.bytes);
         let whole = content.cut.is_none();
         if whole && answer.sha256.is_some_and(|recorded| recorded != sha256) {
-            return Err(Stop::failed(
-                "the archived page is not the one that was recorded",
-            ));
+            return Err(Stop::failed("the archived page is not the one that was recorded"));
         }
         if answer.truncated {
             content.cut = content.cut.or(Some(Cut::Bound));
@@ -347,20 +297,13 @@ fn not_text(target: &Target, media_type: &MediaType) -> Stop {
         essence => shown(essence),
     };
     let host = target.host();
-    Stop::blocked(
-        format!("host {host} sent {what}, and only text may come in"),
-        Some(host),
-    )
+    Stop::blocked(format!("host {host} sent {what}, and only text may come in"), Some(host))
 }
 
 fn truncation(content: &Content) -> Option<String> {
     let bytes = content.bytes.len();
     match content.cut? {
-        Cut::Bound => Some(format!(
-            "truncated: only the first {bytes} bytes of the page were read"
-        )),
-        Cut::Connection => Some(format!(
-            "truncated: the connection ended after {bytes} bytes of the page"
-        )),
+        Cut::Bound => Some(format!("truncated: only the first {bytes} bytes of the page were read")),
+        Cut::Connection => Some(format!("truncated: the connection ended after {bytes} bytes of the page")),
     }
 }

@@ -4,9 +4,7 @@ use std::io::{self, Cursor, Read};
 use std::sync::LazyLock;
 use std::time::{Duration, SystemTime};
 
-use ureq::unversioned::transport::{
-    Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport,
-};
+use ureq::unversioned::transport::{Buffers, ConnectionDetails, Connector, LazyBuffers, NextTimeout, Transport};
 use ureq::{Agent, Error};
 
 use crate::charset::decode;
@@ -26,19 +24,14 @@ pub fn admitted_host(url: &str) -> Option<String> {
 /// Sends a request to a server that answers with `response`, and goes on with what it says.
 pub fn headers(response: &[u8]) {
     let policy = FetchPolicy::bbc();
-    static CLIENT: LazyLock<Client> =
-        LazyLock::new(|| Client::new(Network::system(), &FetchLimits::default()));
+    static CLIENT: LazyLock<Client> = LazyLock::new(|| Client::new(Network::system(), &FetchLimits::default()));
     let Ok(target) = policy.admit("https://www.bbc.com/") else {
         return;
     };
     let Ok(uri) = third_reading(&target) else {
         return;
     };
-    let agent = Agent::with_parts(
-        CLIENT.config(Duration::from_secs(5)),
-        Canned(response.to_vec()),
-        Dialed(()),
-    );
+    let agent = Agent::with_parts(CLIENT.config(Duration::from_secs(5)), Canned(response.to_vec()), Dialed(()));
     let Ok(answer) = exchange(&agent, uri, target.host()) else {
         return;
     };
@@ -105,11 +98,7 @@ struct CannedTransport {
 impl Connector<()> for Canned {
     type Out = CannedTransport;
 
-    fn connect(
-        &self,
-        _details: &ConnectionDetails,
-        _chained: Option<()>,
-    ) -> Result<Option<Self::Out>, Error> {
+    fn connect(&self, _details: &ConnectionDetails, _chained: Option<()>) -> Result<Option<Self::Out>, Error> {
         Ok(Some(CannedTransport {
             response: Cursor::new(self.0.clone()),
             buffers: LazyBuffers::new(16 * 1024, 4 * 1024),

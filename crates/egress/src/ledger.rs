@@ -43,10 +43,7 @@ impl Ledger {
     pub(crate) fn count(&self, limits: &FetchLimits) -> Result<(), Stop> {
         let mut used = self.used();
         if used.fetches >= limits.fetches {
-            return Err(Stop::blocked(
-                format!("this run has used its {} fetches", limits.fetches),
-                None,
-            ));
+            return Err(Stop::blocked(format!("this run has used its {} fetches", limits.fetches), None));
         }
         used.fetches += 1;
         Ok(())
@@ -60,11 +57,7 @@ impl Ledger {
             if left.is_zero() {
                 return Err(Stop::deadline("waiting for other fetches of this run"));
             }
-            used = self
-                .freed
-                .wait_timeout(used, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            used = self.freed.wait_timeout(used, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         used.under_way += 1;
         Ok(Slot(self))
@@ -75,22 +68,11 @@ impl Ledger {
         let mut used = self.used();
         let left = limits.total_bytes.saturating_sub(used.bytes);
         if left == 0 {
-            return Err(Stop::blocked(
-                format!(
-                    "this run has used its {} bytes of pages",
-                    limits.total_bytes
-                ),
-                None,
-            ));
+            return Err(Stop::blocked(format!("this run has used its {} bytes of pages", limits.total_bytes), None));
         }
-        let bytes =
-            usize::try_from(left).map_or(limits.page_bytes, |left| left.min(limits.page_bytes));
+        let bytes = usize::try_from(left).map_or(limits.page_bytes, |left| left.min(limits.page_bytes));
         used.bytes += bytes as u64;
-        Ok(Allowance {
-            ledger: self,
-            bytes,
-            spent: 0,
-        })
+        Ok(Allowance { ledger: self, bytes, spent: 0 })
     }
 
     /// Reserves the next request to `host` and says how long to wait before it.
@@ -140,30 +122,18 @@ mod tests {
     #[test]
     fn fetches_are_counted_up_to_the_limit() {
         let ledger = Ledger::default();
-        let limits = FetchLimits {
-            fetches: 2,
-            ..FetchLimits::default()
-        };
+        let limits = FetchLimits { fetches: 2, ..FetchLimits::default() };
         assert_eq!(ledger.count(&limits), Ok(()));
         assert_eq!(ledger.count(&limits), Ok(()));
-        assert_eq!(
-            ledger.count(&limits),
-            Err(Stop::blocked("this run has used its 2 fetches", None))
-        );
+        assert_eq!(ledger.count(&limits), Err(Stop::blocked("this run has used its 2 fetches", None)));
     }
 
     #[test]
     fn a_slot_is_given_back() {
         let ledger = Ledger::default();
-        let limits = FetchLimits {
-            concurrent: 1,
-            ..FetchLimits::default()
-        };
+        let limits = FetchLimits { concurrent: 1, ..FetchLimits::default() };
         let slot = ledger.slot(&limits, soon()).expect("free");
-        assert_eq!(
-            ledger.slot(&limits, soon()).err(),
-            Some(Stop::deadline("waiting for other fetches of this run"))
-        );
+        assert_eq!(ledger.slot(&limits, soon()).err(), Some(Stop::deadline("waiting for other fetches of this run")));
         drop(slot);
         assert!(ledger.slot(&limits, soon()).is_ok());
     }
@@ -171,11 +141,7 @@ mod tests {
     #[test]
     fn unused_bytes_are_given_back() {
         let ledger = Ledger::default();
-        let limits = FetchLimits {
-            total_bytes: 100,
-            page_bytes: 80,
-            ..FetchLimits::default()
-        };
+        let limits = FetchLimits { total_bytes: 100, page_bytes: 80, ..FetchLimits::default() };
         let mut first = ledger.allowance(&limits).expect("bytes");
         assert_eq!(first.bytes(), 80);
         first.spend(50);
@@ -186,10 +152,7 @@ mod tests {
         drop(second);
         assert_eq!(
             ledger.allowance(&limits).err(),
-            Some(Stop::blocked(
-                "this run has used its 100 bytes of pages",
-                None
-            ))
+            Some(Stop::blocked("this run has used its 100 bytes of pages", None))
         );
     }
 

@@ -51,9 +51,7 @@ pub use archive::ArchiveError;
 pub use audit::{AuditLog, AuditRecord};
 pub use fetch::{FetchReply, FetchSession};
 pub use limits::{FetchLimits, LimitsError};
-pub use page::{
-    BODY_BYTES, FetchRequest, Format, Page, Status, UnknownFormat, extract_page, extract_page_at,
-};
+pub use page::{BODY_BYTES, FetchRequest, Format, Page, Status, UnknownFormat, extract_page, extract_page_at};
 pub use policy::{Decision, FetchPolicy, MAX_URL_BYTES, PolicyError};
 pub use resolve::{Network, Resolver, SystemResolver};
 pub use session::{SessionBuilder, SessionError};

@@ -86,9 +86,7 @@ impl FetchLimits {
         }
         let good = |contact: &String| {
             (1..=200).contains(&contact.len())
-                && contact
-                    .bytes()
-                    .all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'(' | b')'))
+                && contact.bytes().all(|byte| byte.is_ascii_graphic() && !matches!(byte, b'(' | b')'))
         };
         if self.contact.as_ref().is_some_and(|contact| !good(contact)) {
             return Err(LimitsError::BadContact);
@@ -111,44 +109,23 @@ mod tests {
     use super::*;
 
     fn with_contact(contact: &str) -> FetchLimits {
-        FetchLimits {
-            contact: Some(contact.to_owned()),
-            ..FetchLimits::default()
-        }
+        FetchLimits { contact: Some(contact.to_owned()), ..FetchLimits::default() }
     }
 
     #[test]
     fn the_user_agent_carries_the_contact() {
         let version = env!("CARGO_PKG_VERSION");
-        assert_eq!(
-            FetchLimits::default().user_agent(),
-            format!("wcpod/{version}")
-        );
-        assert_eq!(
-            with_contact("ops@example.org").user_agent(),
-            format!("wcpod/{version} (contact: ops@example.org)")
-        );
+        assert_eq!(FetchLimits::default().user_agent(), format!("wcpod/{version}"));
+        assert_eq!(with_contact("ops@example.org").user_agent(), format!("wcpod/{version} (contact: ops@example.org)"));
     }
 
     #[test]
     fn limits_that_cannot_be_meant_are_errors() {
         assert_eq!(FetchLimits::default().validate(), Ok(()));
-        let zero = FetchLimits {
-            concurrent: 0,
-            ..FetchLimits::default()
-        };
-        assert_eq!(
-            zero.validate(),
-            Err(LimitsError::Zero {
-                field: "concurrent"
-            })
-        );
+        let zero = FetchLimits { concurrent: 0, ..FetchLimits::default() };
+        assert_eq!(zero.validate(), Err(LimitsError::Zero { field: "concurrent" }));
         for contact in ["", "a\r\nX-Evil: 1", "a b", "ops)", "öps@example.org"] {
-            assert_eq!(
-                with_contact(contact).validate(),
-                Err(LimitsError::BadContact),
-                "{contact:?}"
-            );
+            assert_eq!(with_contact(contact).validate(), Err(LimitsError::BadContact), "{contact:?}");
         }
     }
 }

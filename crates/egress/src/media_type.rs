@@ -30,10 +30,7 @@ impl MediaType {
 
     /// Parsed as HTML. An empty type, which only a caller of `extract_page` can give, counts too.
     pub(crate) fn is_html(&self) -> bool {
-        matches!(
-            self.essence.as_str(),
-            "" | "text/html" | "application/xhtml+xml"
-        )
+        matches!(self.essence.as_str(), "" | "text/html" | "application/xhtml+xml")
     }
 
     pub(crate) fn is_xml(&self) -> bool {
@@ -60,11 +57,7 @@ mod tests {
         for (header, essence, charset) in [
             ("text/html", "text/html", None),
             ("Text/HTML; Charset=UTF-8", "text/html", Some("UTF-8")),
-            (
-                "text/html;a=b; charset = \"gbk\" ;c",
-                "text/html",
-                Some("gbk"),
-            ),
+            ("text/html;a=b; charset = \"gbk\" ;c", "text/html", Some("gbk")),
             ("text/html; charset=", "text/html", None),
             (";;;", "", None),
         ] {

@@ -64,13 +64,7 @@ impl Outline {
     }
 
     /// Notes a start tag.
-    pub(crate) fn open(
-        &mut self,
-        tag: &[u8],
-        kind: Kind,
-        attributes: &Attributes,
-        self_closing: bool,
-    ) {
+    pub(crate) fn open(&mut self, tag: &[u8], kind: Kind, attributes: &Attributes, self_closing: bool) {
         if matches!(kind, Kind::Void | Kind::Break | Kind::Root) || self_closing && self.in_svg() {
             return;
         }
@@ -79,12 +73,7 @@ impl Outline {
         let skipped = invisible || self.is_boilerplate(kind, attributes);
         let structural = !matches!(kind, Kind::Loose | Kind::Cell | Kind::Inline);
         if structural || skipped || self.skipping() {
-            self.push(Open {
-                tag: tag.to_vec(),
-                kind,
-                skipped,
-                invisible,
-            });
+            self.push(Open { tag: tag.to_vec(), kind, skipped, invisible });
         }
     }
 
@@ -121,10 +110,8 @@ impl Outline {
             self.truncate(self.open.len() - 1);
         }
         if kind == Kind::Main || kind == Kind::Article && !self.in_main() {
-            let left_open = self
-                .open
-                .iter()
-                .position(|open| open.skipped && matches!(open.tag.as_slice(), b"nav" | b"header"));
+            let left_open =
+                self.open.iter().position(|open| open.skipped && matches!(open.tag.as_slice(), b"nav" | b"header"));
             if let Some(at) = left_open {
                 self.truncate(at);
             }

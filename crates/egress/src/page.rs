@@ -58,11 +58,7 @@ impl FetchRequest {
     /// The start of a page, as text.
     #[must_use]
     pub fn new(url: impl Into<String>) -> Self {
-        Self {
-            url: url.into(),
-            offset: 0,
-            format: Format::Text,
-        }
+        Self { url: url.into(), offset: 0, format: Format::Text }
     }
 }
 
@@ -107,13 +103,7 @@ pub struct Page {
 impl Page {
     /// A page of `document`: `BODY` starts at `offset`, or at the next lower character boundary,
     /// and has at most `limit` bytes. A limit below 4 may be too small for one character.
-    pub(crate) fn of(
-        document: &Document,
-        url: &str,
-        offset: usize,
-        format: Format,
-        limit: usize,
-    ) -> Self {
+    pub(crate) fn of(document: &Document, url: &str, offset: usize, format: Format, limit: usize) -> Self {
         let whole = match format {
             Format::Text => &document.text,
             Format::Html => &document.source,
@@ -208,8 +198,7 @@ mod tests {
 
     #[test]
     fn offsets_inside_a_character_or_past_the_end_are_safe() {
-        let at =
-            |offset| extract_page_at("世界".as_bytes(), "text/plain", "", offset, Format::Text, 4);
+        let at = |offset| extract_page_at("世界".as_bytes(), "text/plain", "", offset, Format::Text, 4);
         assert_eq!(at(1).body, "世");
         assert_eq!(at(5).body, "界");
         for past in [6, 7, usize::MAX] {

@@ -9,31 +9,17 @@ use crate::target::{Refused, Target};
 ///
 /// A `Location` with a scheme is checked as written, never repaired. One without is joined to the
 /// current URL first; it too is refused for a backslash, white space or a control character.
-pub(crate) fn follow(
-    policy: &FetchPolicy,
-    from: &Target,
-    location: Option<&str>,
-) -> Result<Target, (Stop, String)> {
-    let Some(location) = location
-        .map(str::trim)
-        .filter(|location| !location.is_empty())
-    else {
-        let stop = Stop::failed(format!(
-            "host {} redirects without saying where",
-            from.host()
-        ));
+pub(crate) fn follow(policy: &FetchPolicy, from: &Target, location: Option<&str>) -> Result<Target, (Stop, String)> {
+    let Some(location) = location.map(str::trim).filter(|location| !location.is_empty()) else {
+        let stop = Stop::failed(format!("host {} redirects without saying where", from.host()));
         return Err((stop, from.url().to_string()));
     };
     let next = resolve(from, location).map_err(|refused| blocked(refused, location))?;
-    policy
-        .admit(&next)
-        .map_err(|refused| blocked(refused, &next))
+    policy.admit(&next).map_err(|refused| blocked(refused, &next))
 }
 
 fn resolve(from: &Target, location: &str) -> Result<String, Refused> {
-    let has_scheme = location
-        .split_once(':')
-        .is_some_and(|(scheme, _)| is_scheme(scheme));
+    let has_scheme = location.split_once(':').is_some_and(|(scheme, _)| is_scheme(scheme));
     let untouched = |c: char| !(c == '\\' || c.is_control() || c.is_whitespace());
     if has_scheme || !location.chars().all(untouched) {
         return Ok(location.to_owned());
@@ -41,17 +27,12 @@ fn resolve(from: &Target, location: &str) -> Result<String, Refused> {
     from.url()
         .join(location)
         .map(String::from)
-        .map_err(|error| Refused {
-            reason: format!("its location cannot be read: {error}"),
-            host: None,
-        })
+        .map_err(|error| Refused { reason: format!("its location cannot be read: {error}"), host: None })
 }
 
 fn blocked(refused: Refused, url: &str) -> (Stop, String) {
-    let stop = Stop::Blocked(Refused {
-        reason: format!("the redirect is refused: {}", refused.reason),
-        host: refused.host,
-    });
+    let stop =
+        Stop::Blocked(Refused { reason: format!("the redirect is refused: {}", refused.reason), host: refused.host });
     (stop, url.to_owned())
 }
 
@@ -110,10 +91,7 @@ mod tests {
         let from = policy.admit("https://www.bbc.com/").expect("allowed");
         for location in [None, Some(""), Some("  ")] {
             let (stop, url) = follow(&policy, &from, location).expect_err("nowhere");
-            assert_eq!(
-                stop,
-                Stop::failed("host www.bbc.com redirects without saying where")
-            );
+            assert_eq!(stop, Stop::failed("host www.bbc.com redirects without saying where"));
             assert_eq!(url, "https://www.bbc.com/");
         }
     }

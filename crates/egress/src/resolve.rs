@@ -26,9 +26,7 @@ pub struct SystemResolver;
 
 impl Resolver for SystemResolver {
     fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
-        (host, 443)
-            .to_socket_addrs()
-            .map(|addresses| addresses.map(|address| address.ip()).collect())
+        (host, 443).to_socket_addrs().map(|addresses| addresses.map(|address| address.ip()).collect())
     }
 }
 
@@ -49,11 +47,7 @@ impl Network {
     /// The system's resolver, real connections, and the Mozilla root certificates.
     #[must_use]
     pub fn system() -> Self {
-        Self {
-            resolver: Arc::new(SystemResolver),
-            dial_map: None,
-            roots: None,
-        }
+        Self { resolver: Arc::new(SystemResolver), dial_map: None, roots: None }
     }
 
     /// Uses another resolver. Its answers pass the same address check.
@@ -65,10 +59,7 @@ impl Network {
 
     /// Connects to `map(address)` where `address`, which passed the check, would be connected to.
     #[must_use]
-    pub fn with_dial_map(
-        mut self,
-        map: impl Fn(SocketAddr) -> SocketAddr + Send + Sync + 'static,
-    ) -> Self {
+    pub fn with_dial_map(mut self, map: impl Fn(SocketAddr) -> SocketAddr + Send + Sync + 'static) -> Self {
         self.dial_map = Some(Arc::new(map));
         self
     }
@@ -89,9 +80,7 @@ impl Network {
         for address in &addresses {
             if let Some(what) = special(*address) {
                 return Err(Stop::blocked(
-                    format!(
-                        "host {host} resolves to {address}, a {what} address, not a public one"
-                    ),
+                    format!("host {host} resolves to {address}, a {what} address, not a public one"),
                     Some(host),
                 ));
             }
@@ -104,9 +93,7 @@ impl Network {
         let (answer, wait) = mpsc::sync_channel(1);
         let resolver = Arc::clone(&self.resolver);
         let name = host.to_owned();
-        let not_resolved = |error: &dyn fmt::Display| {
-            Stop::failed(format!("host {host} was not resolved: {error}"))
-        };
+        let not_resolved = |error: &dyn fmt::Display| Stop::failed(format!("host {host} was not resolved: {error}"));
         thread::Builder::new()
             .name("egress-resolve".into())
             .spawn(move || drop(answer.send(resolver.resolve(&name))))
@@ -114,9 +101,7 @@ impl Network {
         match wait.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(Ok(addresses)) => Ok(addresses),
             Ok(Err(error)) => Err(not_resolved(&error)),
-            Err(mpsc::RecvTimeoutError::Timeout) => {
-                Err(Stop::deadline(&format!("resolving {host}")))
-            }
+            Err(mpsc::RecvTimeoutError::Timeout) => Err(Stop::deadline(&format!("resolving {host}"))),
             Err(mpsc::RecvTimeoutError::Disconnected) => Err(not_resolved(&"the resolver crashed")),
         }
     }
@@ -169,9 +154,7 @@ mod tests {
     }
 
     fn resolve_within(time: Duration, resolver: impl Resolver) -> Result<Vec<IpAddr>, Stop> {
-        Network::system()
-            .with_resolver(resolver)
-            .resolve("www.bbc.com", Instant::now() + time)
+        Network::system().with_resolver(resolver).resolve("www.bbc.com", Instant::now() + time)
     }
 
     #[test]
@@ -196,22 +179,14 @@ mod tests {
     fn failures_are_errors_within_the_deadline() {
         for (resolver, reason) in [
             ("fails", "host www.bbc.com was not resolved: no such host"),
-            (
-                "crash",
-                "host www.bbc.com was not resolved: the resolver crashed",
-            ),
+            ("crash", "host www.bbc.com was not resolved: the resolver crashed"),
         ] {
             assert_eq!(resolve(Broken(resolver)), Err(Stop::failed(reason)));
         }
         assert_eq!(
             resolve_within(Duration::from_millis(20), Broken("slow")),
-            Err(Stop::failed(
-                "the deadline passed while resolving www.bbc.com"
-            ))
+            Err(Stop::failed("the deadline passed while resolving www.bbc.com"))
         );
-        assert_eq!(
-            resolve(Fixed(vec![])),
-            Err(Stop::failed("host www.bbc.com has no address"))
-        );
+        assert_eq!(resolve(Fixed(vec![])), Err(Stop::failed("host www.bbc.com has no address")));
     }
 }

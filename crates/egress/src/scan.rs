@@ -46,11 +46,10 @@ pub(crate) struct Scanned {
 /// Scans a decoded page.
 pub(crate) fn scan(source: &str) -> Scanned {
     let mut scanner = Scanner::default();
-    let mut emitter =
-        CallbackEmitter::new(|event: CallbackEvent<'_>, _span: html5gum::Span<()>| {
-            scanner.event(&event);
-            None::<std::convert::Infallible>
-        });
+    let mut emitter = CallbackEmitter::new(|event: CallbackEvent<'_>, _span: html5gum::Span<()>| {
+        scanner.event(&event);
+        None::<std::convert::Infallible>
+    });
     emitter.naively_switch_states(true);
     let Ok(()) = Tokenizer::new_with_emitter(source, emitter).finish();
     scanner.finish()
@@ -96,15 +95,12 @@ impl Scanner {
                 self.attributes.set(name, "");
             }
             CallbackEvent::AttributeValue { value } => {
-                self.attributes
-                    .set(&self.attribute, &String::from_utf8_lossy(value));
+                self.attributes.set(&self.attribute, &String::from_utf8_lossy(value));
             }
             CallbackEvent::CloseStartTag { self_closing } => self.start(*self_closing),
             CallbackEvent::EndTag { name } => self.end(name),
             CallbackEvent::String { value } => self.characters(&String::from_utf8_lossy(value)),
-            CallbackEvent::Comment { .. }
-            | CallbackEvent::Doctype { .. }
-            | CallbackEvent::Error(_) => {}
+            CallbackEvent::Comment { .. } | CallbackEvent::Doctype { .. } | CallbackEvent::Error(_) => {}
         }
     }
 
@@ -118,8 +114,8 @@ impl Scanner {
             b"script" if attributes.is_json_ld() && self.scanned.json_ld.len() < 16 => {
                 self.capture = Capture::JsonLd;
             }
-            b"title" | b"script" | b"style" | b"noscript" | b"iframe" | b"xmp" | b"noembed"
-            | b"noframe" | b"plaintext" => self.capture = Capture::Nothing,
+            b"title" | b"script" | b"style" | b"noscript" | b"iframe" | b"xmp" | b"noembed" | b"noframe"
+            | b"plaintext" => self.capture = Capture::Nothing,
             b"meta" => self.meta(&attributes),
             b"base" => self.base(&attributes),
             b"a" | b"area" => self.link(&attributes),
@@ -138,12 +134,8 @@ impl Scanner {
 
     /// Puts the white space that an element's edge means.
     fn separate(&mut self, kind: Kind) {
-        let texts = [
-            &mut self.scanned.article,
-            &mut self.scanned.main,
-            &mut self.scanned.page,
-            &mut self.scanned.everything,
-        ];
+        let texts =
+            [&mut self.scanned.article, &mut self.scanned.main, &mut self.scanned.page, &mut self.scanned.everything];
         for text in texts {
             match kind.role() {
                 Role::Block => text.line(),
@@ -200,13 +192,8 @@ impl Scanner {
         if content.trim().is_empty() || self.scanned.metas.len() >= 1000 {
             return;
         }
-        for name in [&attributes.name, &attributes.property]
-            .into_iter()
-            .flatten()
-        {
-            self.scanned
-                .metas
-                .push((name.trim().to_ascii_lowercase(), content.clone()));
+        for name in [&attributes.name, &attributes.property].into_iter().flatten() {
+            self.scanned.metas.push((name.trim().to_ascii_lowercase(), content.clone()));
         }
     }
 
@@ -221,10 +208,7 @@ impl Scanner {
             && href.len() <= LINK_BYTES
             && self.scanned.links.len() < RAW_LINKS
         {
-            self.scanned.links.push(RawLink {
-                href: href.clone(),
-                in_content: self.outline.in_content(),
-            });
+            self.scanned.links.push(RawLink { href: href.clone(), in_content: self.outline.in_content() });
         }
     }
 
@@ -249,18 +233,13 @@ mod tests {
         assert_eq!(scanned.titles, [" A "]);
         assert_eq!(
             scanned.metas,
-            [
-                ("description".to_owned(), "d".to_owned()),
-                ("og:title".to_owned(), "é".to_owned())
-            ]
+            [("description".to_owned(), "d".to_owned()), ("og:title".to_owned(), "é".to_owned())]
         );
     }
 
     #[test]
     fn text_goes_where_it_stands() {
-        let scanned = scan(
-            "<nav>menu</nav><p>intro<main>m<article>a</article></main><script>s</script><!-- c -->",
-        );
+        let scanned = scan("<nav>menu</nav><p>intro<main>m<article>a</article></main><script>s</script><!-- c -->");
         assert_eq!(scanned.article.into_string(), "a");
         assert_eq!(scanned.main.into_string(), "m\na");
         assert_eq!(scanned.page.into_string(), "intro\nm\na");
@@ -272,19 +251,13 @@ mod tests {
         let scanned = scan("<nav><a href=n>n</a></nav><main><a href=c>c</a></main><a>none</a>");
         assert_eq!(
             scanned.links,
-            [("n", false), ("c", true)].map(|(href, in_content)| RawLink {
-                href: href.into(),
-                in_content
-            })
+            [("n", false), ("c", true)].map(|(href, in_content)| RawLink { href: href.into(), in_content })
         );
     }
 
     #[test]
     fn the_first_charset_label_counts() {
-        assert_eq!(
-            charset_label("<meta charset=a><meta charset=b>").as_deref(),
-            Some("a")
-        );
+        assert_eq!(charset_label("<meta charset=a><meta charset=b>").as_deref(), Some("a"));
         assert_eq!(charset_label("<p>"), None);
     }
 }

@@ -82,12 +82,7 @@ impl SessionBuilder {
         };
         let recorder = self.record.as_deref().map(Recorder::open).transpose();
         let recorder = recorder.map_err(SessionError::Archive)?;
-        Ok(FetchSession::over(
-            source,
-            self.policy,
-            self.limits,
-            recorder,
-        ))
+        Ok(FetchSession::over(source, self.policy, self.limits, recorder))
     }
 }
 

@@ -13,10 +13,7 @@ pub(crate) enum Stop {
 
 impl Stop {
     pub(crate) fn blocked(reason: impl Into<String>, host: Option<&str>) -> Self {
-        Self::Blocked(Refused {
-            reason: reason.into(),
-            host: host.map(str::to_owned),
-        })
+        Self::Blocked(Refused { reason: reason.into(), host: host.map(str::to_owned) })
     }
 
     pub(crate) fn failed(reason: impl Into<String>) -> Self {

@@ -36,20 +36,14 @@ impl From<Malformed> for Refused {
             Some(host) => format!("{} (host {host})", malformed.reason),
             None => malformed.reason,
         };
-        Self {
-            reason,
-            host: malformed.host,
-        }
+        Self { reason, host: malformed.host }
     }
 }
 
 impl Target {
     /// A refusal that names this target's host.
     pub(crate) fn refused(&self, reason: &str) -> Refused {
-        Refused {
-            reason: format!("{reason} (host {})", self.host),
-            host: Some(self.host.clone()),
-        }
+        Refused { reason: format!("{reason} (host {})", self.host), host: Some(self.host.clone()) }
     }
 }
 
@@ -58,26 +52,18 @@ impl Target {
 pub(crate) fn agree(raw: &str) -> Result<Target, Refused> {
     let strict = authority::split(raw)?;
     let disagree = || Refused {
-        reason: format!(
-            "two readings of the URL disagree, so it is refused (host {})",
-            strict.host
-        ),
+        reason: format!("two readings of the URL disagree, so it is refused (host {})", strict.host),
         host: Some(strict.host.clone()),
     };
     let mut url = Url::parse(raw).map_err(|_| disagree())?;
     url.set_fragment(None);
     let same_host = matches!(url.host(), Some(Host::Domain(host)) if host == strict.host);
-    let plain = url.scheme() == "https"
-        && url.port().is_none()
-        && url.username().is_empty()
-        && url.password().is_none();
+    let plain =
+        url.scheme() == "https" && url.port().is_none() && url.username().is_empty() && url.password().is_none();
     if !(same_host && plain) {
         return Err(disagree());
     }
-    Ok(Target {
-        url,
-        host: strict.host,
-    })
+    Ok(Target { url, host: strict.host })
 }
 
 #[cfg(test)]

@@ -51,10 +51,7 @@ fn html(body: impl Into<Vec<u8>>) -> FetchReply {
 }
 
 fn three_byte_characters() {
-    for content_type in [
-        &["content-type: text/html"][..],
-        &["content-type: text/plain"],
-    ] {
+    for content_type in [&["content-type: text/html"][..], &["content-type: text/plain"]] {
         let page = serve(content_type, "世".repeat(3000)).page;
         assert_eq!((page.body.chars().count(), page.body.len()), (2730, 8190));
         assert!(page.body.chars().all(|character| character == '世'));
@@ -77,14 +74,8 @@ fn next_offset() {
         let mut read = String::new();
         let mut next = Some(0);
         while let Some(offset) = next {
-            let request = FetchRequest {
-                url: URL.into(),
-                offset,
-                format,
-            };
-            let page = session
-                .fetch(&request, Instant::now() + Duration::from_secs(60))
-                .page;
+            let request = FetchRequest { url: URL.into(), offset, format };
+            let page = session.fetch(&request, Instant::now() + Duration::from_secs(60)).page;
             read.push_str(&page.body);
             next = page.next_offset;
         }
@@ -94,14 +85,9 @@ fn next_offset() {
 }
 
 fn valid_utf8_wins() {
-    let reply = serve(
-        &["content-type: text/html; charset=ISO-8859-1"],
-        "<meta charset=utf-8><title>Mbappé</title><p>世界杯",
-    );
-    assert_eq!(
-        (reply.page.title.as_str(), reply.page.body.as_str()),
-        ("Mbappé", "世界杯")
-    );
+    let reply =
+        serve(&["content-type: text/html; charset=ISO-8859-1"], "<meta charset=utf-8><title>Mbappé</title><p>世界杯");
+    assert_eq!((reply.page.title.as_str(), reply.page.body.as_str()), ("Mbappé", "世界杯"));
 }
 
 fn gbk_by_meta() {
@@ -136,10 +122,7 @@ fn broken_gzip() {
     assert_eq!(cut.page.status, Status::Ok);
     assert!(cut.audit.truncated && content.starts_with(&cut.page.body));
     let reason = cut.page.reason.expect("reason");
-    assert!(
-        reason.starts_with("truncated: the connection ended after "),
-        "{reason}"
-    );
+    assert!(reason.starts_with("truncated: the connection ended after "), "{reason}");
     let mut broken = wire;
     broken[40..60].fill(0xff);
     for body in [broken, b"<html>not gzip".to_vec(), Vec::new()] {
@@ -148,10 +131,7 @@ fn broken_gzip() {
         assert!(reply.page.status == Status::Error || reply.page.body.is_empty());
     }
     let twice = serve(&["content-type: text/plain", "content-encoding: br"], "x");
-    assert_eq!(
-        twice.page.reason.as_deref(),
-        Some("the content encoding \"br\" is not supported")
-    );
+    assert_eq!(twice.page.reason.as_deref(), Some("the content encoding \"br\" is not supported"));
 }
 
 /// The deadline of the drip tests, and what counts as having met it.
@@ -167,10 +147,7 @@ fn meets_the_deadline(session: &FetchSession, status: Status) -> FetchReply {
 }
 
 fn short() -> FetchLimits {
-    FetchLimits {
-        deadline: SHORT,
-        ..quick()
-    }
+    FetchLimits { deadline: SHORT, ..quick() }
 }
 
 fn drips() {
@@ -185,14 +162,8 @@ fn drips() {
         })
     };
     for (head, piece) in [
-        (
-            "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 100000\r\n\r\n",
-            "x",
-        ),
-        (
-            "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ntransfer-encoding: chunked\r\n\r\n",
-            "1\r\nx\r\n",
-        ),
+        ("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 100000\r\n\r\n", "x"),
+        ("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ntransfer-encoding: chunked\r\n\r\n", "1\r\nx\r\n"),
         ("HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n\r\n", "x"),
         ("HTTP/1.1 200 OK\r\n", "x"),
         ("HTTP/1.1 200 OK\r\n", "x: y\r\n"),
@@ -226,10 +197,7 @@ fn silent_handshake() {
 /// A body that never ends but comes fast is cut at the page bound.
 fn endless_chunks() {
     let server = Server::start(|_, out| {
-        write!(
-            out,
-            "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n"
-        )?;
+        write!(out, "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ntransfer-encoding: chunked\r\n\r\n")?;
         let chunk = format!("4000\r\n{}\r\n", "x".repeat(0x4000));
         loop {
             out.write_all(chunk.as_bytes())?;
@@ -237,14 +205,8 @@ fn endless_chunks() {
     });
     let reply = fetch(&server.session().0, URL);
     assert_eq!(reply.page.status, Status::Ok);
-    assert_eq!(
-        reply.page.reason.as_deref(),
-        Some("truncated: only the first 2097152 bytes of the page were read")
-    );
-    assert_eq!(
-        (reply.audit.bytes, reply.audit.truncated),
-        (2_097_152, true)
-    );
+    assert_eq!(reply.page.reason.as_deref(), Some("truncated: only the first 2097152 bytes of the page were read"));
+    assert_eq!((reply.audit.bytes, reply.audit.truncated), (2_097_152, true));
 }
 
 fn headers() {
@@ -257,10 +219,7 @@ fn headers() {
     let reply = fetch(&server.session().0, URL);
     assert_eq!(
         (reply.page.status, reply.page.reason.as_deref()),
-        (
-            Status::Error,
-            Some("host www.bbc.com sent more than 65536 bytes of headers")
-        )
+        (Status::Error, Some("host www.bbc.com sent more than 65536 bytes of headers"))
     );
     let server = Server::start(|_, out| {
         write!(out, "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\n")?;
@@ -303,10 +262,7 @@ fn only_text() {
     let reply = serve(&["content-type: image/png"], b"\x89PNG".to_vec());
     assert_eq!(
         (reply.page.status, reply.page.reason.as_deref()),
-        (
-            Status::Blocked,
-            Some("host www.bbc.com sent image/png, and only text may come in")
-        )
+        (Status::Blocked, Some("host www.bbc.com sent image/png, and only text may come in"))
     );
     let reply = serve(&[], "x");
     assert_eq!(
@@ -314,27 +270,15 @@ fn only_text() {
         Some("host www.bbc.com sent content of an unnamed type, and only text may come in")
     );
     let json = serve(&["content-type: application/json"], "{\"a\": 1}").page;
-    assert_eq!(
-        (json.body.as_str(), json.title.as_str()),
-        ("{\"a\": 1}", "")
-    );
+    assert_eq!((json.body.as_str(), json.title.as_str()), ("{\"a\": 1}", ""));
 }
 
 #[test]
 fn a_server_that_ends_early_gives_a_page_that_says_so() {
     let server = Server::start(|_, out| {
-        write!(
-            out,
-            "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\nhalf"
-        )
+        write!(out, "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\nhalf")
     });
     let reply = fetch(&server.session().0, URL);
-    assert_eq!(
-        (reply.page.status, reply.page.body.as_str()),
-        (Status::Ok, "half")
-    );
-    assert_eq!(
-        reply.page.reason.as_deref(),
-        Some("truncated: the connection ended after 4 bytes of the page")
-    );
+    assert_eq!((reply.page.status, reply.page.body.as_str()), (Status::Ok, "half"));
+    assert_eq!(reply.page.reason.as_deref(), Some("truncated: the connection ended after 4 bytes of the page"));
 }

@@ -12,8 +12,7 @@ fn extract(html: &str, url: &str) -> Page {
 
 #[test]
 fn every_case() {
-    let cases: Vec<serde_json::Value> =
-        serde_json::from_str(include_str!("cases/html.json")).expect("cases");
+    let cases: Vec<serde_json::Value> = serde_json::from_str(include_str!("cases/html.json")).expect("cases");
     assert_eq!(cases.len(), 17);
     for case in cases {
         let html = case["html"]
@@ -35,51 +34,26 @@ fn every_case() {
 /// paragraphs of the same size, where something quadratic would take thousands of times as long.
 #[test]
 fn hostile_pages_cost_no_more_than_others() {
-    let numbered =
-        |piece: fn(usize) -> String, count: usize| (0..count).map(piece).collect::<String>();
+    let numbered = |piece: fn(usize) -> String, count: usize| (0..count).map(piece).collect::<String>();
     let hostile = [
         ("nested div", "<div>".repeat(200_000) + "deep"),
-        (
-            "nested and closed",
-            "<div>".repeat(200_000) + "deep" + &"</div>".repeat(200_000),
-        ),
+        ("nested and closed", "<div>".repeat(200_000) + "deep" + &"</div>".repeat(200_000)),
         ("nested nav", "<nav>".repeat(200_000) + "deep"),
         ("nested tables", "<table><tr><td>".repeat(100_000) + "deep"),
         ("nested links", "<a href=/>".repeat(200_000) + "deep"),
-        (
-            "unclosed formatting",
-            numbered(|n| format!("<b c={n}>"), 150_000) + &"<p>x".repeat(100_000),
-        ),
-        (
-            "stray end tags",
-            "<div>".repeat(500) + &"</nav></b></x>".repeat(100_000),
-        ),
-        (
-            "attributes",
-            "<a ".to_owned() + &numbered(|n| format!("a{n}=1 "), 200_000) + ">x</a>",
-        ),
+        ("unclosed formatting", numbered(|n| format!("<b c={n}>"), 150_000) + &"<p>x".repeat(100_000)),
+        ("stray end tags", "<div>".repeat(500) + &"</nav></b></x>".repeat(100_000)),
+        ("attributes", "<a ".to_owned() + &numbered(|n| format!("a{n}=1 "), 200_000) + ">x</a>"),
         ("entities", "&amp;&notit;&#x110000;&".repeat(90_000)),
         ("open comment", "<!--".to_owned() + &"-".repeat(2_000_000)),
         ("open tag", "<a href='".to_owned() + &"x".repeat(2_000_000)),
         ("open title", "<title>".to_owned() + &"x".repeat(2_000_000)),
-        (
-            "open script",
-            "<script>".to_owned() + &"</scrip".repeat(250_000),
-        ),
+        ("open script", "<script>".to_owned() + &"</scrip".repeat(250_000)),
         ("hidden runs", "<p hidden>x".repeat(180_000)),
         ("nulls", "\0<\0a\0>".repeat(300_000)),
-        (
-            "deep json",
-            format!("<script type=application/ld+json>{}", "[".repeat(1_000_000)),
-        ),
-        (
-            "metas",
-            "<meta name=description content=' '>".repeat(50_000),
-        ),
-        (
-            "classes",
-            format!("<div class='{}'>x</div>", "cookie ".repeat(250_000)),
-        ),
+        ("deep json", format!("<script type=application/ld+json>{}", "[".repeat(1_000_000))),
+        ("metas", "<meta name=description content=' '>".repeat(50_000)),
+        ("classes", format!("<div class='{}'>x</div>", "cookie ".repeat(250_000))),
     ];
     const SIZE: usize = 600_000;
     let plain = "<p class=Paragraph>Nothing of this happened.</p>".repeat(SIZE / 48);
@@ -92,10 +66,7 @@ fn hostile_pages_cost_no_more_than_others() {
         let page = extract(&html, "https://www.bbc.com/");
         let took = started.elapsed();
         assert!(took < most, "{name}: {took:?}, at most {most:?}");
-        assert!(
-            page.body.len() <= 8192 && page.title.len() <= 1024,
-            "{name}"
-        );
+        assert!(page.body.len() <= 8192 && page.title.len() <= 1024, "{name}");
         assert!(page.links.len() <= 200, "{name}");
     }
 }

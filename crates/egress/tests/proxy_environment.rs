@@ -16,14 +16,7 @@ use egress::Status;
 use server::{Server, fetch, header, html};
 
 const INSIDE: &str = "EGRESS_TEST_INSIDE";
-const PROXY_VARIABLES: [&str; 6] = [
-    "HTTPS_PROXY",
-    "https_proxy",
-    "HTTP_PROXY",
-    "http_proxy",
-    "ALL_PROXY",
-    "all_proxy",
-];
+const PROXY_VARIABLES: [&str; 6] = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy"];
 
 #[test]
 fn proxies_and_netrc_are_ignored() {
@@ -41,11 +34,7 @@ fn proxies_and_netrc_are_ignored() {
         }
     });
     let home = tempfile::tempdir().expect("home");
-    std::fs::write(
-        home.path().join(".netrc"),
-        "machine www.bbc.com login a password b",
-    )
-    .expect("netrc");
+    std::fs::write(home.path().join(".netrc"), "machine www.bbc.com login a password b").expect("netrc");
     let mut inside = Command::new(std::env::current_exe().expect("test"));
     inside.args(["--exact", "proxies_and_netrc_are_ignored"]);
     inside.env(INSIDE, "1").env("HOME", home.path());
@@ -53,26 +42,15 @@ fn proxies_and_netrc_are_ignored() {
         inside.env(variable, format!("http://{address}"));
     }
     let output = inside.output().expect("run");
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stdout)
-    );
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
     assert_eq!(used.load(Ordering::SeqCst), 0);
 }
 
 fn fetch_with_the_environment() {
-    assert!(
-        PROXY_VARIABLES
-            .iter()
-            .all(|variable| std::env::var_os(variable).is_some())
-    );
+    assert!(PROXY_VARIABLES.iter().all(|variable| std::env::var_os(variable).is_some()));
     let server = Server::start(|_, out| html(out, "direct"));
     let (session, _) = server.session();
     let reply = fetch(&session, "https://www.bbc.com/");
-    assert_eq!(
-        (reply.page.status, reply.page.body.as_str()),
-        (Status::Ok, "direct")
-    );
+    assert_eq!((reply.page.status, reply.page.body.as_str()), (Status::Ok, "direct"));
     assert_eq!(header(&server.requests()[0], "authorization"), "");
 }

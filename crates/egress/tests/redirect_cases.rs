@@ -33,9 +33,7 @@ fn every_case() {
 
 fn texts(value: &Value) -> Vec<String> {
     let list = value.as_array().expect("list");
-    list.iter()
-        .map(|text| text.as_str().expect("text").to_owned())
-        .collect()
+    list.iter().map(|text| text.as_str().expect("text").to_owned()).collect()
 }
 
 fn locations(case: &Value) {
@@ -48,12 +46,7 @@ fn locations(case: &Value) {
         let (session, names) = server.session();
         let reply = fetch(&session, START);
         if let Some(finals) = case.get("final") {
-            assert_eq!(
-                reply.page.status,
-                Status::Ok,
-                "{case}: {:?}",
-                reply.page.reason
-            );
+            assert_eq!(reply.page.status, Status::Ok, "{case}: {:?}", reply.page.reason);
             assert_eq!(vec![reply.page.url], texts(finals), "{case}");
             assert_eq!(reply.page.title, "there");
             assert_eq!((reply.audit.redirects, server.connections()), (1, 2));
@@ -68,10 +61,7 @@ fn locations(case: &Value) {
             }
             assert_eq!(names.asked(), ["www.bbc.com"], "{location}");
             assert_eq!(server.connections(), 1, "{location}");
-            assert_eq!(
-                (reply.page.body.as_str(), reply.page.title.as_str()),
-                ("", "")
-            );
+            assert_eq!((reply.page.body.as_str(), reply.page.title.as_str()), ("", ""));
         }
     }
 }
@@ -85,40 +75,27 @@ fn chains_are_bounded() {
             _ => redirect(out, &format!("/{}", left - 1)),
         }
     });
-    for (path, status, connections) in [
-        ("5", Status::Ok, 6),
-        ("6", Status::Error, 6),
-        ("loop", Status::Error, 6),
-    ] {
+    for (path, status, connections) in [("5", Status::Ok, 6), ("6", Status::Error, 6), ("loop", Status::Error, 6)] {
         let before = server.connections();
         let (session, _) = server.session();
         let reply = fetch(&session, &format!("https://bbc.com/{path}"));
         assert_eq!(reply.page.status, status, "{path}");
         assert_eq!(server.connections() - before, connections, "{path}");
         if status == Status::Error {
-            assert_eq!(
-                reply.page.reason.as_deref(),
-                Some("there are more than 5 redirects")
-            );
+            assert_eq!(reply.page.reason.as_deref(), Some("there are more than 5 redirects"));
         }
     }
 }
 
 fn refresh_is_not_followed() {
     let server = Server::start(|_, out| {
-        let headers = [
-            "content-type: text/html",
-            "refresh: 0; url=https://www.bbc.com/other",
-        ];
+        let headers = ["content-type: text/html", "refresh: 0; url=https://www.bbc.com/other"];
         let body = b"<meta http-equiv=refresh content='0; url=/other'><p>here";
         respond(out, "200 OK", &headers, body)
     });
     let (session, _) = server.session();
     let reply = fetch(&session, START);
-    assert_eq!(
-        (reply.page.url.as_str(), reply.page.body.as_str()),
-        (START, "here")
-    );
+    assert_eq!((reply.page.url.as_str(), reply.page.body.as_str()), (START, "here"));
     assert_eq!(server.connections(), 1);
 }
 
@@ -131,10 +108,7 @@ fn special_addresses_are_blocked_before_connecting(case: &Value) {
             let reply = fetch(&builder.build().expect("session"), START);
             assert_eq!(reply.page.status, Status::Blocked, "{address}");
             let reason = reply.page.reason.expect("reason");
-            assert!(
-                reason.starts_with("host www.bbc.com resolves to "),
-                "{reason}"
-            );
+            assert!(reason.starts_with("host www.bbc.com resolves to "), "{reason}");
             assert!(reason.ends_with(" address, not a public one"), "{reason}");
             assert_eq!(names.asked().len(), 1);
         }
@@ -157,16 +131,11 @@ fn a_host_is_resolved_once_and_the_checked_address_connects() {
             log.lock().expect("log").push(checked.to_string());
             address
         });
-    let builder = FetchSession::builder(FetchPolicy::bbc())
-        .limits(quick())
-        .network(network);
+    let builder = FetchSession::builder(FetchPolicy::bbc()).limits(quick()).network(network);
     let reply = fetch(&builder.build().expect("session"), START);
     assert_eq!(reply.page.body, "apex");
     assert_eq!(names.asked(), ["www.bbc.com", "bbc.com"]);
-    assert_eq!(
-        *dialed.lock().expect("log"),
-        [format!("{WWW}:443"), format!("{APEX}:443")]
-    );
+    assert_eq!(*dialed.lock().expect("log"), [format!("{WWW}:443"), format!("{APEX}:443")]);
     assert_eq!(reply.audit.address.as_deref(), Some(APEX));
 }
 
@@ -184,10 +153,7 @@ fn certificates_are_verified() {
         assert_eq!(reply.page.status, Status::Error);
         assert_eq!(reply.page.body, "");
         let reason = reply.page.reason.expect("reason");
-        assert!(
-            reason.starts_with("the certificate of host www.bbc.com is not valid for it: "),
-            "{reason}"
-        );
+        assert!(reason.starts_with("the certificate of host www.bbc.com is not valid for it: "), "{reason}");
     }
     assert_eq!(other.requests().len() + unknown.requests().len(), 0);
 }
@@ -196,38 +162,23 @@ fn certificates_are_verified() {
 fn a_request_carries_nothing_but_what_it_must() {
     let server = Server::start(|request, out| match request.path.as_str() {
         "/start?q=1" => {
-            let headers = [
-                "location: https://bbc.com/next",
-                "set-cookie: a=b; Domain=bbc.com",
-            ];
+            let headers = ["location: https://bbc.com/next", "set-cookie: a=b; Domain=bbc.com"];
             respond(out, "302 Found", &headers, b"")
         }
         _ => html(out, "end"),
     });
-    let (session, _) = server.session_with(egress::FetchLimits {
-        contact: Some("ops@example.org".into()),
-        ..quick()
-    });
-    assert_eq!(
-        fetch(&session, "https://www.bbc.com/start?q=1#secret")
-            .page
-            .status,
-        Status::Ok
-    );
+    let (session, _) = server.session_with(egress::FetchLimits { contact: Some("ops@example.org".into()), ..quick() });
+    assert_eq!(fetch(&session, "https://www.bbc.com/start?q=1#secret").page.status, Status::Ok);
     let requests = server.requests();
     assert_eq!(requests.len(), 2);
-    for (head, (line, host)) in requests.iter().zip([
-        ("GET /start?q=1 HTTP/1.1", "www.bbc.com"),
-        ("GET /next HTTP/1.1", "bbc.com"),
-    ]) {
+    for (head, (line, host)) in
+        requests.iter().zip([("GET /start?q=1 HTTP/1.1", "www.bbc.com"), ("GET /next HTTP/1.1", "bbc.com")])
+    {
         assert_eq!(head.lines().next(), Some(line));
         assert_eq!(header(head, "host"), host);
         assert!(header(head, "user-agent").ends_with(" (contact: ops@example.org)"));
-        let mut names: Vec<String> = head
-            .lines()
-            .skip(1)
-            .filter_map(|line| Some(line.split_once(':')?.0.to_ascii_lowercase()))
-            .collect();
+        let mut names: Vec<String> =
+            head.lines().skip(1).filter_map(|line| Some(line.split_once(':')?.0.to_ascii_lowercase())).collect();
         names.sort();
         assert_eq!(names, ["accept", "accept-encoding", "host", "user-agent"]);
     }
@@ -241,8 +192,7 @@ fn a_second_address_is_tried_when_the_first_does_not_answer() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("listener");
         listener.local_addr().expect("address")
     });
-    let network =
-        network.with_dial_map(move |checked| if checked.is_ipv6() { closed } else { address });
+    let network = network.with_dial_map(move |checked| if checked.is_ipv6() { closed } else { address });
     let builder = FetchSession::builder(FetchPolicy::bbc()).network(network);
     let reply = fetch(&builder.build().expect("session"), START);
     assert_eq!(reply.page.body, "second");
@@ -251,13 +201,9 @@ fn a_second_address_is_tried_when_the_first_does_not_answer() {
 
 #[test]
 fn a_redirect_without_a_location_is_an_error() {
-    let server =
-        Server::start(|_, out| write!(out, "HTTP/1.1 302 Found\r\ncontent-length: 0\r\n\r\n"));
+    let server = Server::start(|_, out| write!(out, "HTTP/1.1 302 Found\r\ncontent-length: 0\r\n\r\n"));
     let (session, _) = server.session();
     let reply = fetch(&session, START);
-    assert_eq!(
-        reply.page.reason.as_deref(),
-        Some("host www.bbc.com redirects without saying where")
-    );
+    assert_eq!(reply.page.reason.as_deref(), Some("host www.bbc.com redirects without saying where"));
     assert_eq!(reply.page.status, Status::Error);
 }

@@ -9,9 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use egress::{
-    FetchLimits, FetchPolicy, FetchRequest, FetchSession, LimitsError, SessionError, Status,
-};
+use egress::{FetchLimits, FetchPolicy, FetchRequest, FetchSession, LimitsError, SessionError, Status};
 use server::{Server, fetch, html, quick, redirect, respond};
 
 const URL: &str = "https://www.bbc.com/";
@@ -22,18 +20,11 @@ fn a_repeated_url_comes_from_the_cache_and_counts() {
         "/old" => redirect(out, "/new"),
         _ => html(out, "page"),
     });
-    let limits = FetchLimits {
-        fetches: 4,
-        ..quick()
-    };
+    let limits = FetchLimits { fetches: 4, ..quick() };
     let (session, names) = server.session_with(limits);
     let first = fetch(&session, "https://www.bbc.com/old");
     assert!(!first.audit.from_cache);
-    for url in [
-        "https://www.bbc.com/old",
-        "https://WWW.bbc.com:443/old#x",
-        "https://www.bbc.com/new",
-    ] {
+    for url in ["https://www.bbc.com/old", "https://WWW.bbc.com:443/old#x", "https://www.bbc.com/new"] {
         let again = fetch(&session, url);
         assert_eq!(again.page, first.page);
         assert!(again.audit.from_cache);
@@ -51,31 +42,14 @@ fn a_repeated_url_comes_from_the_cache_and_counts() {
 #[test]
 fn the_bytes_of_a_run_are_bounded() {
     let server = Server::start(|_, out| html(out, "x".repeat(700)));
-    let limits = FetchLimits {
-        total_bytes: 1000,
-        ..quick()
-    };
+    let limits = FetchLimits { total_bytes: 1000, ..quick() };
     let (session, _) = server.session_with(limits);
-    let pages: Vec<_> = (0..3)
-        .map(|n| fetch(&session, &format!("{URL}{n}")))
-        .collect();
-    assert_eq!(
-        pages
-            .iter()
-            .map(|reply| reply.audit.bytes)
-            .collect::<Vec<_>>(),
-        [700, 300, 0]
-    );
-    assert_eq!(
-        pages[1].page.reason.as_deref(),
-        Some("truncated: only the first 300 bytes of the page were read")
-    );
+    let pages: Vec<_> = (0..3).map(|n| fetch(&session, &format!("{URL}{n}"))).collect();
+    assert_eq!(pages.iter().map(|reply| reply.audit.bytes).collect::<Vec<_>>(), [700, 300, 0]);
+    assert_eq!(pages[1].page.reason.as_deref(), Some("truncated: only the first 300 bytes of the page were read"));
     assert_eq!(
         (pages[2].page.status, pages[2].page.reason.as_deref()),
-        (
-            Status::Blocked,
-            Some("this run has used its 1000 bytes of pages")
-        )
+        (Status::Blocked, Some("this run has used its 1000 bytes of pages"))
     );
 }
 
@@ -85,10 +59,7 @@ fn requests_to_one_host_are_spaced() {
         "/a" => redirect(out, "/b"),
         _ => html(out, "page"),
     });
-    let limits = FetchLimits {
-        pause: Duration::from_millis(500),
-        ..quick()
-    };
+    let limits = FetchLimits { pause: Duration::from_millis(500), ..quick() };
     let (session, _) = server.session_with(limits);
     let started = Instant::now();
     fetch(&session, "https://www.bbc.com/a");
@@ -109,17 +80,12 @@ fn at_most_so_many_fetches_are_under_way() {
         inside.fetch_sub(1, Ordering::SeqCst);
         html(out, "page")
     });
-    let limits = FetchLimits {
-        concurrent: 2,
-        ..quick()
-    };
+    let limits = FetchLimits { concurrent: 2, ..quick() };
     let (session, _) = server.session_with(limits);
     thread::scope(|scope| {
         for n in 0..6 {
             let session = &session;
-            scope.spawn(move || {
-                assert_eq!(fetch(session, &format!("{URL}{n}")).page.status, Status::Ok)
-            });
+            scope.spawn(move || assert_eq!(fetch(session, &format!("{URL}{n}")).page.status, Status::Ok));
         }
     });
     assert_eq!(most.load(Ordering::SeqCst), 2);
@@ -127,15 +93,12 @@ fn at_most_so_many_fetches_are_under_way() {
 
 #[test]
 fn retry_after_is_honoured_once_within_the_deadline() {
-    let busy = |status: &'static str, wait: &'static str, times: usize| {
-        Server::start(move |request, out| {
-            if request.number < times {
-                respond(out, status, &[wait], b"busy")
-            } else {
-                html(out, "page")
-            }
-        })
-    };
+    let busy =
+        |status: &'static str, wait: &'static str, times: usize| {
+            Server::start(move |request, out| {
+                if request.number < times { respond(out, status, &[wait], b"busy") } else { html(out, "page") }
+            })
+        };
     for status in ["429 Too Many Requests", "503 Service Unavailable"] {
         let server = busy(status, "retry-after: 1", 1);
         let (session, names) = server.session();
@@ -147,49 +110,26 @@ fn retry_after_is_honoured_once_within_the_deadline() {
     for (wait, times, requests, reason) in [
         ("retry-after: 0", 2, 2, "host www.bbc.com answered 503"),
         ("x: y", 1, 1, "host www.bbc.com answered 503"),
-        (
-            "retry-after: 3600",
-            1,
-            1,
-            "host www.bbc.com asks to wait 3600 s, which is longer than this fetch may take",
-        ),
+        ("retry-after: 3600", 1, 1, "host www.bbc.com asks to wait 3600 s, which is longer than this fetch may take"),
     ] {
         let server = busy("503 Service Unavailable", wait, times);
         let reply = fetch(&server.session().0, URL);
-        assert_eq!(
-            (reply.page.status, reply.page.reason.as_deref()),
-            (Status::Error, Some(reason))
-        );
-        assert_eq!(
-            (server.requests().len(), reply.audit.http_status),
-            (requests, Some(503))
-        );
+        assert_eq!((reply.page.status, reply.page.reason.as_deref()), (Status::Error, Some(reason)));
+        assert_eq!((server.requests().len(), reply.audit.http_status), (requests, Some(503)));
     }
 }
 
 #[test]
 fn other_statuses_are_errors_without_a_body() {
-    for status in [
-        "404 Not Found",
-        "500 Oops",
-        "204 No Content",
-        "304 Not Modified",
-    ] {
-        let server =
-            Server::start(move |_, out| respond(out, status, &["content-type: text/html"], b""));
+    for status in ["404 Not Found", "500 Oops", "204 No Content", "304 Not Modified"] {
+        let server = Server::start(move |_, out| respond(out, status, &["content-type: text/html"], b""));
         let reply = fetch(&server.session().0, URL);
         if status.starts_with("204") {
-            assert_eq!(
-                (reply.page.status, reply.page.body.as_str()),
-                (Status::Ok, "")
-            );
+            assert_eq!((reply.page.status, reply.page.body.as_str()), (Status::Ok, ""));
         } else {
             let code = &status[..3];
             assert_eq!(reply.page.status, Status::Error);
-            assert_eq!(
-                reply.page.reason,
-                Some(format!("host www.bbc.com answered {code}"))
-            );
+            assert_eq!(reply.page.reason, Some(format!("host www.bbc.com answered {code}")));
         }
     }
 }
@@ -202,15 +142,9 @@ fn the_caller_s_deadline_counts_too() {
     });
     let (session, _) = server.session();
     let started = Instant::now();
-    let reply = session.fetch(
-        &FetchRequest::new(URL),
-        started + Duration::from_millis(200),
-    );
+    let reply = session.fetch(&FetchRequest::new(URL), started + Duration::from_millis(200));
     assert!(started.elapsed() < Duration::from_secs(2));
-    assert_eq!(
-        reply.page.reason.as_deref(),
-        Some("the deadline passed while talking to www.bbc.com")
-    );
+    assert_eq!(reply.page.reason.as_deref(), Some("the deadline passed while talking to www.bbc.com"));
     let past = session.fetch(&FetchRequest::new(URL), started);
     assert_eq!(past.page.status, Status::Error);
 }
@@ -259,10 +193,7 @@ fn a_recorded_run_replays_without_a_network() {
     let other = fetch(&replay, "https://www.bbc.com/other");
     assert_eq!(
         (other.page.status, other.page.reason.as_deref()),
-        (
-            Status::Error,
-            Some("https://www.bbc.com/other is not in the archive")
-        )
+        (Status::Error, Some("https://www.bbc.com/other is not in the archive"))
     );
 }
 
@@ -272,14 +203,8 @@ fn an_archive_does_not_soften_the_policy() {
     std::fs::write(folder.path().join("evil.html"), "secret").expect("page");
     let line = r#"{"url": "https://evil.com/", "status": 200, "content_type": "text/html", "file": "evil.html"}"#;
     std::fs::write(folder.path().join("index.jsonl"), line).expect("index");
-    let session = FetchSession::builder(FetchPolicy::bbc())
-        .archive(folder.path())
-        .build()
-        .expect("session");
-    assert_eq!(
-        fetch(&session, "https://evil.com/").page.status,
-        Status::Blocked
-    );
+    let session = FetchSession::builder(FetchPolicy::bbc()).archive(folder.path()).build().expect("session");
+    assert_eq!(fetch(&session, "https://evil.com/").page.status, Status::Blocked);
 }
 
 #[test]
@@ -295,10 +220,7 @@ fn an_archived_page_that_was_changed_is_refused() {
     let reply = fetch(&builder.build().expect("session"), URL);
     assert_eq!(
         (reply.page.status, reply.page.reason.as_deref()),
-        (
-            Status::Error,
-            Some("the archived page is not the one that was recorded")
-        )
+        (Status::Error, Some("the archived page is not the one that was recorded"))
     );
 }
 
@@ -312,10 +234,7 @@ fn limits_without_end_do_not_overflow() {
         ..quick()
     });
     assert_eq!(fetch(&session, URL).page.body, "page");
-    let (session, _) = server.session_with(FetchLimits {
-        pause: Duration::MAX,
-        ..quick()
-    });
+    let (session, _) = server.session_with(FetchLimits { pause: Duration::MAX, ..quick() });
     assert_eq!(fetch(&session, URL).page.body, "page");
 }
 
@@ -323,8 +242,7 @@ fn limits_without_end_do_not_overflow() {
 fn the_audit_tells_what_happened_and_no_secret() {
     let server = Server::start(|_, out| html(out, "<title>T</title><p>body"));
     let (session, _) = server.session();
-    let ok =
-        serde_json::to_value(fetch(&session, "https://www.bbc.com/a?b#c").audit).expect("json");
+    let ok = serde_json::to_value(fetch(&session, "https://www.bbc.com/a?b#c").audit).expect("json");
     for (key, expected) in [
         ("url", "https://www.bbc.com/a?b#c"),
         ("final_url", "https://www.bbc.com/a?b"),
@@ -333,17 +251,11 @@ fn the_audit_tells_what_happened_and_no_secret() {
         ("host", "www.bbc.com"),
         ("address", server::WWW),
         ("title", "T"),
-        (
-            "sha256",
-            "666394b6975f9d3d57942eb5d84468492c317f7c62c6ada4472ea4153bcf70f7",
-        ),
+        ("sha256", "666394b6975f9d3d57942eb5d84468492c317f7c62c6ada4472ea4153bcf70f7"),
     ] {
         assert_eq!(ok[key], expected, "{key}");
     }
-    assert_eq!(
-        (ok["http_status"].as_u64(), ok["bytes"].as_u64()),
-        (Some(200), Some(23))
-    );
+    assert_eq!((ok["http_status"].as_u64(), ok["bytes"].as_u64()), (Some(200), Some(23)));
     assert!(ok["time"].as_str().is_some_and(|time| time.ends_with('Z')));
     let blocked = fetch(&session, "https://user:hunter2@www.bbc.com/");
     assert_eq!(blocked.audit.decision, "block");
@@ -354,20 +266,11 @@ fn the_audit_tells_what_happened_and_no_secret() {
 #[test]
 fn what_cannot_be_set_up_is_an_error() {
     let builder = || FetchSession::builder(FetchPolicy::bbc());
-    let zero = FetchLimits {
-        page_bytes: 0,
-        ..FetchLimits::default()
-    };
+    let zero = FetchLimits { page_bytes: 0, ..FetchLimits::default() };
     assert!(matches!(
         builder().limits(zero).build(),
-        Err(SessionError::Limits(LimitsError::Zero {
-            field: "page_bytes"
-        }))
+        Err(SessionError::Limits(LimitsError::Zero { field: "page_bytes" }))
     ));
-    let error = builder()
-        .archive("/nowhere")
-        .build()
-        .expect_err("no archive")
-        .to_string();
+    let error = builder().archive("/nowhere").build().expect_err("no archive").to_string();
     assert!(error.starts_with("/nowhere/index.jsonl: "), "{error}");
 }

@@ -23,18 +23,10 @@ fn the_policy_decides_every_case() {
     assert_eq!(cases.len(), 54);
     for case in cases {
         let decision = policy.check(&url(&case));
-        assert_eq!(
-            decision.allowed,
-            case["allow"].as_bool().expect("allow"),
-            "{case}: {decision:?}"
-        );
+        assert_eq!(decision.allowed, case["allow"].as_bool().expect("allow"), "{case}: {decision:?}");
         assert!(!decision.reason.is_empty());
         if let Some(host) = decision.host {
-            assert!(
-                decision.reason.contains(&host),
-                "{case}: {}",
-                decision.reason
-            );
+            assert!(decision.reason.contains(&host), "{case}: {}", decision.reason);
         }
     }
 }
@@ -52,10 +44,7 @@ fn a_blocked_url_causes_no_query_and_no_connection() {
         assert_eq!(reply.page.status, Status::Blocked, "{case}");
         assert_eq!(reply.audit.decision, "block", "{case}");
         assert_eq!(reply.page.body, "", "{case}");
-        assert!(
-            reply.page.reason.is_some_and(|reason| !reason.is_empty()),
-            "{case}"
-        );
+        assert!(reply.page.reason.is_some_and(|reason| !reason.is_empty()), "{case}");
         blocked += 1;
     }
     assert_eq!(blocked, 45);
@@ -65,27 +54,18 @@ fn a_blocked_url_causes_no_query_and_no_connection() {
 
 #[test]
 fn an_allowed_url_reaches_the_checked_host() {
-    let server =
-        Server::start(|request, out| html(out, format!("{} {}", request.host, request.path)));
+    let server = Server::start(|request, out| html(out, format!("{} {}", request.host, request.path)));
     for case in cases(include_str!("cases/url.json")) {
         if case["allow"] == false {
             continue;
         }
         let (session, names) = server.session();
         let reply = fetch(&session, &url(&case));
-        assert_eq!(
-            reply.page.status,
-            Status::Ok,
-            "{case}: {:?}",
-            reply.page.reason
-        );
+        assert_eq!(reply.page.status, Status::Ok, "{case}: {:?}", reply.page.reason);
         let (host, _) = reply.page.body.split_once(' ').expect("host and path");
         assert_eq!(names.asked(), [host], "{case}");
         assert!(["www.bbc.com", "bbc.com"].contains(&host), "{case}");
-        assert!(
-            reply.page.url.starts_with(&format!("https://{host}/")),
-            "{case}"
-        );
+        assert!(reply.page.url.starts_with(&format!("https://{host}/")), "{case}");
     }
 }
 

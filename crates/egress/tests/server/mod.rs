@@ -39,9 +39,7 @@ pub struct Request {
 
 impl Server {
     /// Serves with a certificate for the two names of the default policy.
-    pub fn start(
-        handler: impl Fn(&Request, &mut Tls) -> io::Result<()> + Send + Sync + 'static,
-    ) -> Self {
+    pub fn start(handler: impl Fn(&Request, &mut Tls) -> io::Result<()> + Send + Sync + 'static) -> Self {
         Self::start_as(&["www.bbc.com", "bbc.com"], handler)
     }
 
@@ -52,9 +50,7 @@ impl Server {
     ) -> Self {
         let names: Vec<String> = names.iter().map(ToString::to_string).collect();
         let certified = rcgen::generate_simple_self_signed(names).expect("certificate");
-        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(
-            certified.signing_key.serialize_der(),
-        ));
+        let key = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(certified.signing_key.serialize_der()));
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ServerConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -76,11 +72,7 @@ impl Server {
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
                 connections.fetch_add(1, Ordering::SeqCst);
-                let (config, requests, handler) = (
-                    Arc::clone(&config),
-                    Arc::clone(&requests),
-                    Arc::clone(&handler),
-                );
+                let (config, requests, handler) = (Arc::clone(&config), Arc::clone(&requests), Arc::clone(&handler));
                 thread::spawn(move || serve(stream, config, &requests, &*handler));
             }
         });
@@ -119,29 +111,20 @@ impl Server {
 
     pub fn session_with(&self, limits: FetchLimits) -> (FetchSession, Names) {
         let (network, names) = self.network();
-        let session = FetchSession::builder(FetchPolicy::bbc())
-            .limits(limits)
-            .network(network)
-            .build()
-            .expect("session");
+        let session =
+            FetchSession::builder(FetchPolicy::bbc()).limits(limits).network(network).build().expect("session");
         (session, names)
     }
 }
 
 /// The default limits without pauses.
 pub fn quick() -> FetchLimits {
-    FetchLimits {
-        pause: Duration::ZERO,
-        ..FetchLimits::default()
-    }
+    FetchLimits { pause: Duration::ZERO, ..FetchLimits::default() }
 }
 
 /// Fetches with a deadline that no test reaches by accident.
 pub fn fetch(session: &FetchSession, url: &str) -> FetchReply {
-    session.fetch(
-        &FetchRequest::new(url),
-        Instant::now() + Duration::from_secs(60),
-    )
+    session.fetch(&FetchRequest::new(url), Instant::now() + Duration::from_secs(60))
 }
 
 /// A resolver that counts its questions.
@@ -154,15 +137,10 @@ pub struct Names {
 impl Names {
     pub fn new(names: &[(&str, &[&str])]) -> Self {
         let known = names.iter().map(|(name, addresses)| {
-            let addresses = addresses
-                .iter()
-                .map(|address| address.parse().expect("address"));
+            let addresses = addresses.iter().map(|address| address.parse().expect("address"));
             ((*name).to_owned(), addresses.collect())
         });
-        Self {
-            known: Arc::new(known.collect()),
-            asked: Arc::default(),
-        }
+        Self { known: Arc::new(known.collect()), asked: Arc::default() }
     }
 
     pub fn asked(&self) -> Vec<String> {
@@ -173,10 +151,7 @@ impl Names {
 impl Resolver for Names {
     fn resolve(&self, host: &str) -> io::Result<Vec<IpAddr>> {
         self.asked.lock().expect("lock").push(host.to_owned());
-        self.known
-            .get(host)
-            .cloned()
-            .ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such host"))
+        self.known.get(host).cloned().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "no such host"))
     }
 }
 
@@ -200,11 +175,8 @@ fn serve(
         requests.push(head.clone());
         requests.len() - 1
     };
-    let request = Request {
-        host: header(&head, "host"),
-        path: head.split(' ').nth(1).unwrap_or_default().to_owned(),
-        number,
-    };
+    let request =
+        Request { host: header(&head, "host"), path: head.split(' ').nth(1).unwrap_or_default().to_owned(), number };
     let mut tls = reader.into_inner();
     if handler(&request, &mut tls).is_ok() {
         tls.conn.send_close_notify();
@@ -222,17 +194,8 @@ pub fn header(head: &str, name: &str) -> String {
 }
 
 /// Writes a whole response with a true length.
-pub fn respond(
-    out: &mut impl Write,
-    status: &str,
-    headers: &[&str],
-    body: &[u8],
-) -> io::Result<()> {
-    write!(
-        out,
-        "HTTP/1.1 {status}\r\ncontent-length: {}\r\n",
-        body.len()
-    )?;
+pub fn respond(out: &mut impl Write, status: &str, headers: &[&str], body: &[u8]) -> io::Result<()> {
+    write!(out, "HTTP/1.1 {status}\r\ncontent-length: {}\r\n", body.len())?;
     for header in headers {
         write!(out, "{header}\r\n")?;
     }
