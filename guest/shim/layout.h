@@ -6,7 +6,7 @@
  *   ...fff000  end of scratch
  *   ...ffe000  Hyperlight's metadata words; below them the exception stack (IST1), which grows down from EXCEPTION_STACK
  *   ...ffd000  shim state, the prepared interrupt frame, the stack of the ring-3 page-fault handler
- *   ...ff4000  fault log, 8 pages up to ...ffc000
+ *   ...ff4000  log of faulting pages, 7 pages; ...ffb000 log of tables that needed the user bit, 1 page
  *   below      the output window (output_window.rs), then whatever the page allocator hands out
  *
  * Scratch is zero after a restore, so a zero in the shim state means "restored since". */
@@ -21,7 +21,9 @@
 #define PREPARED_FRAME 0xffffffffffffdf00
 #define FAULT_STACK 0xffffffffffffde00
 #define FAULT_LOG 0xffffffffffff4000
-#define FAULT_LOG_ENTRIES 4095
+#define FAULT_LOG_ENTRIES 3583
+#define TABLE_LOG 0xffffffffffffb000
+#define TABLE_LOG_ENTRIES 511
 
 /* Linear memories of the component, 8 GiB of addresses each (4 GiB and a guard), mapped page by page as touched. */
 #define LINEAR_BASE 0x0000100000000000
@@ -31,7 +33,7 @@
 #define STACK_TOP 0xffffff0000000000
 #define STACK_LIMIT 0xfffffe0000000000
 
-#define OUTPUT_WINDOW_PAGES 520
+#define OUTPUT_WINDOW_PAGES 1160
 #define RESERVED_PAGES 12
 #define ARENA_PAGES 16 /* of Hyperlight's transport: what a call touches */
 

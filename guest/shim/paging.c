@@ -1,15 +1,13 @@
 /* Page tables: copy-on-write, pages of zeros, stack and linear memory on demand, and the user bits that ring 3 needs.
  *
- * Hyperlight rebuilds the tables at every snapshot and drops the user bit from every entry, so in ring-3 mode they are put
- * back after each restore, before anything else runs there. */
+ * Hyperlight rebuilds the tables at every snapshot and drops the user bit from every entry. In ring-3 mode the bit is put
+ * back after each restore: at once in the tables that a run is known to use, in the others when they are first used. */
 #include "shim.h"
 
 extern char ring3_page_fault[];
 extern char __start_shim_text[], __stop_shim_text[];
 
-/* Pages that a run is known to dirty, found by recording one; set by the runtime before the snapshot. */
-u64 known_page_count;
-u64 *known_pages;
+struct known_touches known;
 
 SHIM static u64 allocate_page(void) {
   u64 page = PAGE;
@@ -70,6 +68,7 @@ SHIM static u64 *entry_made_for(u64 root, u64 address) {
 }
 
 SHIM static void copy_on_write(u64 root, u64 address, u64 *entry) {
+  *entry |= user_bit(); /* the copy reads through it */
   u64 page = allocate_reachable(root);
   copy_page(physical(page), (const u64 *)(address & ~(PAGE - 1)));
   *entry = page | PRESENT | WRITABLE | ACCESSED | DIRTY | user_bit() | (*entry & NO_EXECUTE);
@@ -93,8 +92,8 @@ SHIM void shim_make_writable(u64 address) {
 
 /* Copies the pages that a run is known to dirty before they fault one by one. */
 SHIM static void copy_known_pages(u64 root) {
-  for (u64 i = 0; i < known_page_count; i++) {
-    u64 address = known_pages[i];
+  for (u64 i = 0; i < known.page_count; i++) {
+    u64 address = known.pages[i];
     u64 *entry = entry_of(root, address);
     if (!entry) continue;
     u64 bits = *entry;
@@ -147,50 +146,56 @@ SHIM int shim_prepare_ring3(void) {
   return 1;
 }
 
-/* Lets ring 3 reach `count` pages of scratch through the mapping of all of scratch. */
-SHIM static void reach_scratch(u64 root, u64 address, u64 count) {
+/* Lets ring 3 reach `count` pages. */
+SHIM static void reach(u64 root, u64 address, u64 count) {
   for (u64 i = 0; i < count; i++) {
     u64 *entry = entry_of(root, address + i * PAGE);
-    if (entry) *entry |= USER;
+    if (entry && (*entry & PRESENT)) *entry |= USER;
   }
 }
 
-/* Ring 3, natively: puts the user bit back into every present entry, then copies the known pages. The mapping of all of
- * scratch is left out, because nearly none of it is touched: pages get theirs when they are handed out. */
+SHIM static u64 scratch_begin(void) { return SCRATCH_TOP_GVA + 1 - *(volatile u64 *)(SCRATCH_TOP_GVA + 1 - 0x08); }
+
+/* Lets ring 3 reach every page of the last-level table that maps `address`. Not so for the mapping of all of scratch,
+ * because nearly none of it is touched: pages get the bit when they are handed out. */
+SHIM static void reach_table(u64 root, u64 address) {
+  if (address >= scratch_begin()) {
+    reach(root, address & ~(PAGE - 1), 1);
+    return;
+  }
+  u64 *entry = entry_of(root, address);
+  if (!entry) return;
+  u64 *table = (u64 *)((u64)entry & ~(PAGE - 1));
+  for (int i = 0; i < 512; i++)
+    if (table[i] & PRESENT) table[i] |= USER;
+}
+
+/* Ring 3, natively: puts the user bit back where a run is known to need it, then copies the known pages. */
 SHIM void ring3_after_restore(void) {
   u64 root = STATE->root, base = STATE->tables_base, count = STATE->table_pages;
   for (u64 i = 0, block = 0, k = 0; i < count; i++, k++) {
     if (i > 0 && ((base + i * PAGE) & 0x1fffff) == 0) block++, k = 0;
     STATE->alias[block][k] |= USER;
   }
-  u64 scratch = SCRATCH_TOP_GVA + 1 - *(volatile u64 *)(SCRATCH_TOP_GVA + 1 - 0x08);
-  u64 *level4 = physical(root);
-  for (u64 a = 0; a < 512; a++) {
-    if (!(level4[a] & PRESENT)) continue;
-    level4[a] |= USER;
-    u64 *level3 = physical(level4[a] & ADDRESS_MASK);
-    for (u64 b = 0; b < 512; b++) {
-      if (!(level3[b] & PRESENT)) continue;
-      level3[b] |= USER;
-      u64 *level2 = physical(level3[b] & ADDRESS_MASK);
-      for (u64 c = 0; c < 512; c++) {
-        if (!(level2[c] & PRESENT)) continue;
-        level2[c] |= USER;
-        u64 end = (a << 39 | b << 30 | c << 21) + (1UL << 21);
-        if (a >= 256) end |= 0xffffUL << 48;
-        if (end > scratch || end == 0) continue;
-        u64 *level1 = physical(level2[c] & ADDRESS_MASK);
-        for (int d = 0; d < 512; d++)
-          if (level1[d] & PRESENT) level1[d] |= USER;
-      }
-    }
-  }
-  u64 arena = *(volatile u64 *)(SCRATCH_TOP_GVA + 1 - 0x38);
-  reach_scratch(root, (u64)physical(arena), ARENA_PAGES);
-  reach_scratch(root, SCRATCH_TOP_GVA + 1 - RESERVED_PAGES * PAGE, RESERVED_PAGES);
-  reach_scratch(root, SCRATCH_TOP_GVA + 1 - (RESERVED_PAGES + OUTPUT_WINDOW_PAGES) * PAGE, 2);
+  reach(root, (u64)physical(*(volatile u64 *)(SCRATCH_TOP_GVA + 1 - 0x38)), ARENA_PAGES);
+  reach(root, SCRATCH_TOP_GVA + 1 - RESERVED_PAGES * PAGE, RESERVED_PAGES);
+  reach(root, SCRATCH_TOP_GVA + 1 - (RESERVED_PAGES + OUTPUT_WINDOW_PAGES) * PAGE, 2);
+  /* A fault inside this function would overwrite its own stack, so what it reads comes first. */
+  reach(root, (u64)&known, 1);
+  reach(root, (u64)known.pages, (known.page_count * 8 >> 12) + 2);
+  reach(root, (u64)known.tables, (known.table_count * 8 >> 12) + 2);
+  for (u64 i = 0; i < known.table_count; i++) reach_table(root, known.tables[i]);
   copy_known_pages(root);
   STATE->ready = 1;
+}
+
+SHIM static void record_table(u64 address) {
+  volatile u64 *log = (volatile u64 *)TABLE_LOG;
+  u64 count = log[0];
+  if (count < TABLE_LOG_ENTRIES) {
+    log[1 + count] = address & ~0x1fffffUL;
+    log[0] = count + 1;
+  }
 }
 
 SHIM static void record_fault(u64 address) {
@@ -236,7 +241,8 @@ SHIM int resolve_page_fault(struct fault_frame *frame) {
     u64 *entry = entry_of(root, address);
     if (!entry) return 0;
     if (user_bit() && !(*entry & USER)) {
-      *entry |= USER;
+      reach_table(root, address);
+      record_table(address);
       return 1;
     }
     if (!(error & 2)) return 0;
@@ -249,12 +255,19 @@ SHIM int resolve_page_fault(struct fault_frame *frame) {
   return 1;
 }
 
-/* Runtime: logs the faults of the next run, and hands over what was logged. */
-void shim_record_faults(int on) {
+/* Runtime: from now on pages that fault are logged. Tables are, always. */
+void shim_record_faults(void) {
   ((volatile u64 *)FAULT_LOG)[0] = 0;
-  STATE->recording = on;
+  STATE->recording = 1;
 }
-u64 shim_recorded(u64 **pages) {
+
+/* Runtime: what was logged. */
+u64 shim_recorded_pages(u64 **pages) {
+  STATE->recording = 0;
   *pages = (u64 *)FAULT_LOG + 1;
   return ((volatile u64 *)FAULT_LOG)[0];
+}
+u64 shim_recorded_tables(u64 **tables) {
+  *tables = (u64 *)TABLE_LOG + 1;
+  return ((volatile u64 *)TABLE_LOG)[0];
 }

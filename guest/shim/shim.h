@@ -32,6 +32,14 @@ struct shim_state {
   u64 recording;    /* 1 while faults are logged */
   u64 *alias[4];    /* entries that map the first table page of each 2 MiB of tables (ring-3 mode) */
 };
+/* What a run is known to touch, found by recording one; set by the runtime before the snapshot. */
+struct known_touches {
+  u64 page_count;
+  u64 *pages;       /* pages that it dirties */
+  u64 table_count;
+  u64 *tables;      /* first address of each 2 MiB that it uses */
+} __attribute__((aligned(32)));
+extern struct known_touches known;
 #define STATE ((volatile struct shim_state *)SHIM_STATE)
 
 /* What the processor and an entry stub leave on the exception stack. */

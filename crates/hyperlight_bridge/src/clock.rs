@@ -33,11 +33,7 @@ pub fn tsc_hz() -> u64 {
 /// Nanoseconds since the epoch.
 #[must_use]
 pub fn wall_clock_ns() -> u64 {
-    SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .map_or(0, |since| {
-            u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
-        })
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| u64::try_from(since.as_nanos()).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]
@@ -53,9 +49,6 @@ mod tests {
             tsc_hz()
         });
         let ratio = early as f64 / late as f64;
-        assert!(
-            (0.98..1.02).contains(&ratio),
-            "{early} and {late} ticks a second"
-        );
+        assert!((0.98..1.02).contains(&ratio), "{early} and {late} ticks a second");
     }
 }

@@ -27,9 +27,7 @@ pub enum BridgeError {
         source: io::Error,
     },
     /// The guest image cannot be read.
-    #[error(
-        "the guest image {path} cannot be read ({source}). Build it with `make guest`, or install the wheel anew"
-    )]
+    #[error("the guest image {path} cannot be read ({source}). Build it with `make guest`, or install the wheel anew")]
     ImageUnreadable {
         /// The file.
         path: PathBuf,
@@ -37,9 +35,7 @@ pub enum BridgeError {
         source: io::Error,
     },
     /// The guest image is not one of ours.
-    #[error(
-        "{path} is not a wcpod guest image: {reason}. Build it with `make guest`, or install the wheel anew"
-    )]
+    #[error("{path} is not a wcpod guest image: {reason}. Build it with `make guest`, or install the wheel anew")]
     ImageInvalid {
         /// The file.
         path: PathBuf,
@@ -47,9 +43,7 @@ pub enum BridgeError {
         reason: String,
     },
     /// The guest image was built for another version of this crate's guest interface or of Hyperlight.
-    #[error(
-        "{path} is a guest image of another version: {reason}. Build it anew with `make guest`"
-    )]
+    #[error("{path} is a guest image of another version: {reason}. Build it anew with `make guest`")]
     ImageVersion {
         /// The file.
         path: PathBuf,

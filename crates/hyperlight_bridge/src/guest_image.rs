@@ -28,16 +28,9 @@ impl GuestImage {
     /// # Errors
     /// [`BridgeError::ImageUnreadable`], [`BridgeError::ImageInvalid`], [`BridgeError::ImageVersion`].
     pub fn read(path: &Path) -> Result<Self, BridgeError> {
-        let bytes = fs::read(path).map_err(|source| BridgeError::ImageUnreadable {
-            path: path.to_owned(),
-            source,
-        })?;
+        let bytes = fs::read(path).map_err(|source| BridgeError::ImageUnreadable { path: path.to_owned(), source })?;
         check(path, &bytes)?;
-        Ok(Self {
-            path: path.to_owned(),
-            bytes,
-            digest: OnceLock::new(),
-        })
+        Ok(Self { path: path.to_owned(), bytes, digest: OnceLock::new() })
     }
 
     /// Where it was read from.
@@ -55,20 +48,12 @@ impl GuestImage {
     /// SHA-256 of its content, in lower-case hexadecimal.
     #[must_use]
     pub fn digest(&self) -> &str {
-        self.digest.get_or_init(|| {
-            Sha256::digest(&self.bytes)
-                .iter()
-                .map(|byte| format!("{byte:02x}"))
-                .collect()
-        })
+        self.digest.get_or_init(|| Sha256::digest(&self.bytes).iter().map(|byte| format!("{byte:02x}")).collect())
     }
 }
 
 fn check(path: &Path, bytes: &[u8]) -> Result<(), BridgeError> {
-    let invalid = |reason: &str| BridgeError::ImageInvalid {
-        path: path.to_owned(),
-        reason: reason.to_owned(),
-    };
+    let invalid = |reason: &str| BridgeError::ImageInvalid { path: path.to_owned(), reason: reason.to_owned() };
     if bytes.is_empty() {
         return Err(invalid("the file is empty"));
     }
@@ -77,13 +62,9 @@ fn check(path: &Path, bytes: &[u8]) -> Result<(), BridgeError> {
     }
     let end = elf_end(bytes).ok_or_else(|| invalid("its ELF headers are cut off or malformed"))?;
     if end > bytes.len() as u64 {
-        return Err(invalid(&format!(
-            "it is cut off: {} of {end} bytes are there",
-            bytes.len()
-        )));
+        return Err(invalid(&format!("it is cut off: {} of {end} bytes are there", bytes.len())));
     }
-    let at = find(bytes, INTERFACE_MARK)
-        .ok_or_else(|| invalid("it does not name a wcpod guest interface"))?;
+    let at = find(bytes, INTERFACE_MARK).ok_or_else(|| invalid("it does not name a wcpod guest interface"))?;
     let version: String = bytes[at + INTERFACE_MARK.len()..]
         .iter()
         .take(10)
@@ -93,9 +74,7 @@ fn check(path: &Path, bytes: &[u8]) -> Result<(), BridgeError> {
     if version != INTERFACE_VERSION.to_string() {
         return Err(BridgeError::ImageVersion {
             path: path.to_owned(),
-            reason: format!(
-                "it has guest interface {version:?}, this wcpod needs {INTERFACE_VERSION}"
-            ),
+            reason: format!("it has guest interface {version:?}, this wcpod needs {INTERFACE_VERSION}"),
         });
     }
     Ok(())
@@ -103,16 +82,8 @@ fn check(path: &Path, bytes: &[u8]) -> Result<(), BridgeError> {
 
 /// End of the last segment or of the section headers, whichever is later.
 fn elf_end(bytes: &[u8]) -> Option<u64> {
-    let word = |at: usize| {
-        Some(u64::from_le_bytes(
-            bytes.get(at..at.checked_add(8)?)?.try_into().ok()?,
-        ))
-    };
-    let half = |at: usize| {
-        Some(u16::from_le_bytes(
-            bytes.get(at..at.checked_add(2)?)?.try_into().ok()?,
-        ))
-    };
+    let word = |at: usize| Some(u64::from_le_bytes(bytes.get(at..at.checked_add(8)?)?.try_into().ok()?));
+    let half = |at: usize| Some(u16::from_le_bytes(bytes.get(at..at.checked_add(2)?)?.try_into().ok()?));
     let (segments, size, count) = (usize::try_from(word(32)?).ok()?, half(54)?, half(56)?);
     let sections = word(40)?.checked_add(u64::from(half(58)?) * u64::from(half(60)?))?;
     let mut end = sections;
@@ -126,11 +97,7 @@ fn elf_end(bytes: &[u8]) -> Option<u64> {
 
 /// Where `pattern` stands with a digit behind it.
 fn find(bytes: &[u8], pattern: &[u8]) -> Option<usize> {
-    memmem::find_iter(bytes, pattern).find(|at| {
-        bytes
-            .get(at + pattern.len())
-            .is_some_and(u8::is_ascii_digit)
-    })
+    memmem::find_iter(bytes, pattern).find(|at| bytes.get(at + pattern.len()).is_some_and(u8::is_ascii_digit))
 }
 
 #[cfg(test)]
@@ -138,8 +105,7 @@ mod tests {
     use super::*;
 
     fn checked(bytes: &[u8]) -> String {
-        check(Path::new("guest"), bytes)
-            .map_or_else(|error| error.to_string(), |()| "ok".to_owned())
+        check(Path::new("guest"), bytes).map_or_else(|error| error.to_string(), |()| "ok".to_owned())
     }
 
     fn image(version: &str) -> Vec<u8> {

@@ -22,10 +22,7 @@ impl CurrentRun {
     }
 
     fn get(&self) -> Option<Arc<ActiveRun>> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
@@ -33,23 +30,15 @@ impl CurrentRun {
 pub(crate) fn register(builder: SandboxBuilder, current: &CurrentRun) -> SandboxBuilder {
     let (fetch, tool, sleep) = (current.clone(), current.clone(), current.clone());
     builder
-        .host_function(
-            "FetchUrl",
-            move |url: String, offset: u64, format: String| {
-                fetch
-                    .get()
-                    .map_or_else(no_run, |run| fetch_url(&run, url, offset, format))
-            },
-        )
+        .host_function("FetchUrl", move |url: String, offset: u64, format: String| {
+            fetch.get().map_or_else(no_run, |run| fetch_url(&run, url, offset, format))
+        })
         .host_function("CallTool", move |name: String, arguments: String| {
-            tool.get()
-                .map_or_else(no_run, |run| call_tool(&run, name, arguments))
+            tool.get().map_or_else(no_run, |run| call_tool(&run, name, arguments))
         })
         .host_function("Sleep", move |ns: u64| {
             if let Some(run) = sleep.get() {
-                let end = Instant::now()
-                    .checked_add(Duration::from_nanos(ns))
-                    .unwrap_or(run.deadline);
+                let end = Instant::now().checked_add(Duration::from_nanos(ns)).unwrap_or(run.deadline);
                 run.stop.wait_until(end.min(run.deadline));
             }
             ns
@@ -57,22 +46,13 @@ pub(crate) fn register(builder: SandboxBuilder, current: &CurrentRun) -> Sandbox
 }
 
 fn no_run() -> String {
-    refusal(
-        "ToolError",
-        "there is no run that this call could belong to",
-    )
+    refusal("ToolError", "there is no run that this call could belong to")
 }
 
 /// An error as the guest's runtime reads it.
 fn refusal(class: &str, message: &str) -> String {
-    let error = ToolError {
-        class: class.into(),
-        message: message.into(),
-    };
-    format!(
-        "-{}",
-        serde_json::to_string(&error).unwrap_or_else(|_| "{}".into())
-    )
+    let error = ToolError { class: class.into(), message: message.into() };
+    format!("-{}", serde_json::to_string(&error).unwrap_or_else(|_| "{}".into()))
 }
 
 /// A reply and the record to go with it.
@@ -85,52 +65,30 @@ struct Answer {
 
 impl Answer {
     fn error(class: &str, message: String) -> Self {
-        Self {
-            reply: refusal(class, &message),
-            status: CallStatus::Error,
-            reason: Some(message),
-            fetch: None,
-        }
+        Self { reply: refusal(class, &message), status: CallStatus::Error, reason: Some(message), fetch: None }
     }
 }
 
 fn fetch_url(run: &Arc<ActiveRun>, url: String, offset: u64, format: String) -> String {
     counted(run, "fetch_url".into(), move |services, deadline| {
-        let Some(Fetched { page, audit }) = services.fetch_url(url, offset, format, deadline)
-        else {
-            let message =
-                "this sandbox has no network: it was made without a fetch policy".to_owned();
-            return Answer {
-                status: CallStatus::Blocked,
-                ..Answer::error("PermissionError", message)
-            };
+        let Some(Fetched { page, audit }) = services.fetch_url(url, offset, format, deadline) else {
+            let message = "this sandbox has no network: it was made without a fetch policy".to_owned();
+            return Answer { status: CallStatus::Blocked, ..Answer::error("PermissionError", message) };
         };
         let status = match audit.status {
             Status::Ok => CallStatus::Ok,
             Status::Blocked => CallStatus::Blocked,
             Status::Error => CallStatus::Error,
         };
-        Answer {
-            reply: format!("+{page}"),
-            status,
-            reason: audit.reason.clone(),
-            fetch: Some(audit),
-        }
+        Answer { reply: format!("+{page}"), status, reason: audit.reason.clone(), fetch: Some(audit) }
     })
 }
 
 fn call_tool(run: &Arc<ActiveRun>, name: String, arguments: String) -> String {
     let record_name = name.clone();
-    counted(run, record_name, move |services, deadline| {
-        match services.call_tool(&name, &arguments, deadline) {
-            Ok(value) => Answer {
-                reply: format!("+{value}"),
-                status: CallStatus::Ok,
-                reason: None,
-                fetch: None,
-            },
-            Err(ToolError { class, message }) => Answer::error(&class, message),
-        }
+    counted(run, record_name, move |services, deadline| match services.call_tool(&name, &arguments, deadline) {
+        Ok(value) => Answer { reply: format!("+{value}"), status: CallStatus::Ok, reason: None, fetch: None },
+        Err(ToolError { class, message }) => Answer::error(&class, message),
     })
 }
 
@@ -142,27 +100,16 @@ fn counted(
 ) -> String {
     let begin = Instant::now();
     let answer = match run.begin_call() {
-        Err(limit) => Answer::error(
-            "ToolError",
-            format!("this run has used up its {limit} host calls"),
-        ),
+        Err(limit) => Answer::error("ToolError", format!("this run has used up its {limit} host calls")),
         Ok(()) => {
             let (services, deadline) = (Arc::clone(&run.services), run.deadline);
-            let answered = run
-                .stop
-                .run_or_leave(deadline, move || answer(&*services, deadline));
+            let answered = run.stop.run_or_leave(deadline, move || answer(&*services, deadline));
             answered.unwrap_or_else(|| left_behind(run))
         }
     };
     let answer = if answer.reply.len() > MAX_REPLY_BYTES {
-        let message = format!(
-            "the reply is too long: {} bytes, at most {MAX_REPLY_BYTES} fit",
-            answer.reply.len()
-        );
-        Answer {
-            fetch: answer.fetch,
-            ..Answer::error("ToolError", message)
-        }
+        let message = format!("the reply is too long: {} bytes, at most {MAX_REPLY_BYTES} fit", answer.reply.len());
+        Answer { fetch: answer.fetch, ..Answer::error("ToolError", message) }
     } else {
         answer
     };
@@ -183,10 +130,7 @@ fn left_behind(run: &ActiveRun) -> Answer {
         None if Instant::now() >= run.deadline => (CallStatus::Timeout, "the run's time is over"),
         None => (CallStatus::Error, "the host function failed"),
     };
-    Answer {
-        status,
-        ..Answer::error("TimeoutError", message.to_owned())
-    }
+    Answer { status, ..Answer::error("TimeoutError", message.to_owned()) }
 }
 
 #[cfg(test)]
@@ -211,10 +155,7 @@ mod tests {
                     Ok("null".into())
                 }
                 "panics" => panic!("expected in this test"),
-                _ => Err(ToolError {
-                    class: "KeyError".into(),
-                    message: name.into(),
-                }),
+                _ => Err(ToolError { class: "KeyError".into(), message: name.into() }),
             }
         }
 
@@ -230,12 +171,7 @@ mod tests {
         let request = RunRequest {
             code: String::new(),
             inputs: Vec::new(),
-            limits: RunLimits {
-                wall,
-                memory_bytes: 0,
-                output_bytes: 0,
-                host_calls,
-            },
+            limits: RunLimits { wall, memory_bytes: 0, output_bytes: 0, host_calls },
             services: Arc::new(Services),
             stop: Arc::new(Stop::default()),
         };
@@ -243,26 +179,17 @@ mod tests {
     }
 
     fn statuses(run: &ActiveRun) -> Vec<&'static str> {
-        run.take_calls()
-            .iter()
-            .map(|call| call.status.as_str())
-            .collect()
+        run.take_calls().iter().map(|call| call.status.as_str()).collect()
     }
 
     #[test]
     fn values_and_errors_reach_the_guest_and_are_recorded() {
         let run = run(10, 5_000);
         assert_eq!(call_tool(&run, "echo".into(), "{}".into()), "+{}");
-        assert_eq!(
-            call_tool(&run, "no".into(), "{}".into()),
-            r#"-{"type":"KeyError","message":"no"}"#
-        );
+        assert_eq!(call_tool(&run, "no".into(), "{}".into()), r#"-{"type":"KeyError","message":"no"}"#);
         assert!(call_tool(&run, "panics".into(), "{}".into()).contains("the host function failed"));
         assert!(call_tool(&run, "long".into(), "{}".into()).contains("the reply is too long"));
-        assert!(
-            fetch_url(&run, "https://x/".into(), 0, "text".into())
-                .contains("without a fetch policy")
-        );
+        assert!(fetch_url(&run, "https://x/".into(), 0, "text".into()).contains("without a fetch policy"));
         assert_eq!(statuses(&run), ["ok", "error", "error", "error", "blocked"]);
     }
 

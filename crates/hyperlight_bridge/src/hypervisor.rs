@@ -34,13 +34,10 @@ impl Hypervisor {
         match OpenOptions::new().read(true).write(true).open(device) {
             Ok(_) if pvm_module.exists() => Ok(Self::KvmPvm),
             Ok(_) => Ok(Self::Kvm),
-            Err(error) if error.kind() == ErrorKind::NotFound => Err(BridgeError::NoHypervisor {
-                device: device.to_owned(),
-            }),
-            Err(source) => Err(BridgeError::NoPermission {
-                device: device.to_owned(),
-                source,
-            }),
+            Err(error) if error.kind() == ErrorKind::NotFound => {
+                Err(BridgeError::NoHypervisor { device: device.to_owned() })
+            }
+            Err(source) => Err(BridgeError::NoPermission { device: device.to_owned(), source }),
         }
     }
 }
@@ -60,8 +57,7 @@ mod tests {
 
     #[test]
     fn a_missing_device_is_told_apart_from_a_forbidden_one() {
-        let missing =
-            Hypervisor::detect_at(Path::new("/nonexistent/kvm"), Path::new("/nonexistent"));
+        let missing = Hypervisor::detect_at(Path::new("/nonexistent/kvm"), Path::new("/nonexistent"));
         assert!(matches!(missing, Err(BridgeError::NoHypervisor { .. })));
         // A directory exists but cannot be opened for writing, whoever asks.
         let forbidden = Hypervisor::detect_at(Path::new("/"), Path::new("/nonexistent"));
@@ -71,13 +67,7 @@ mod tests {
     #[test]
     fn the_module_tells_which_kvm_it_is() {
         let device = Path::new("/dev/null");
-        assert_eq!(
-            Hypervisor::detect_at(device, Path::new("/")).unwrap(),
-            Hypervisor::KvmPvm
-        );
-        assert_eq!(
-            Hypervisor::detect_at(device, Path::new("/nonexistent")).unwrap(),
-            Hypervisor::Kvm
-        );
+        assert_eq!(Hypervisor::detect_at(device, Path::new("/")).unwrap(), Hypervisor::KvmPvm);
+        assert_eq!(Hypervisor::detect_at(device, Path::new("/nonexistent")).unwrap(), Hypervisor::Kvm);
     }
 }

@@ -35,7 +35,5 @@ pub use error::BridgeError;
 pub use guest_image::GuestImage;
 pub use hypervisor::Hypervisor;
 pub use micro_vm::{Isolation, MicroVm, VmSize};
-pub use run::{
-    CallRecord, CallStatus, HostServices, Inputs, Kind, RunLimits, RunReport, RunRequest, ToolError,
-};
+pub use run::{CallRecord, CallStatus, HostServices, Inputs, Kind, RunLimits, RunReport, RunRequest, ToolError};
 pub use stop::{Stop, StopReason};

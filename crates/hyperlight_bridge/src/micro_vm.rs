@@ -13,9 +13,7 @@ use crate::host_functions::{self, CurrentRun};
 use crate::hypervisor::Hypervisor;
 use crate::outcome::Outcome;
 use crate::output_window::{Captured, OutputWindow};
-use crate::run::{
-    ActiveRun, CallRecord, Fetched, HostServices, Kind, RunLimits, RunReport, RunRequest, ToolError,
-};
+use crate::run::{ActiveRun, CallRecord, Fetched, HostServices, Kind, RunLimits, RunReport, RunRequest, ToolError};
 use crate::stop::{Stop, StopReason};
 use crate::watchdog::Watchdog;
 
@@ -87,8 +85,7 @@ impl MicroVm {
         let (image_path, image_bytes) = image.into_parts();
         let path = image_path.as_path();
         let current = CurrentRun::default();
-        let scratch =
-            SCRATCH_BYTES.saturating_add(usize::try_from(size.memory_bytes).unwrap_or(usize::MAX));
+        let scratch = SCRATCH_BYTES.saturating_add(usize::try_from(size.memory_bytes).unwrap_or(usize::MAX));
         let builder = SandboxBuilder::from_bytes(image_bytes)
             .heap_size(HEAP_BYTES)
             .scratch_size(scratch)
@@ -98,22 +95,15 @@ impl MicroVm {
             .h2g_buffer_size(TRANSPORT_BUFFER_BYTES)
             .h2g_pool_pages(TRANSPORT_PAGES)
             .h2g_queue_size(TRANSPORT_QUEUE);
-        let mut sandbox = host_functions::register(builder, &current)
-            .build()
-            .map_err(|error| boot_error(path, &error))?;
-        let watchdog = Watchdog::start(sandbox.interrupt_handle()).map_err(|error| {
-            BridgeError::BootFailed {
-                path: path.to_owned(),
-                reason: error.to_string(),
-            }
-        })?;
+        let mut sandbox =
+            host_functions::register(builder, &current).build().map_err(|error| boot_error(path, &error))?;
+        let watchdog = Watchdog::start(sandbox.interrupt_handle())
+            .map_err(|error| BridgeError::BootFailed { path: path.to_owned(), reason: error.to_string() })?;
         let stop = Arc::new(Stop::default());
         let ring = watchdog
             .watch(&stop, begin + BOOT_LIMIT, || {
-                sandbox.call::<u64>(
-                    "Boot",
-                    (clock::wall_clock_ns(), clock::tsc_hz(), fresh_seed()),
-                )
+                let [a, b, c, d] = rand::random::<[u64; 4]>();
+                sandbox.call::<u64>("Boot", (clock::wall_clock_ns(), clock::tsc_hz(), a, b, c, d))
             })
             .map_err(|error| boot_error(path, &error))?;
         let booted = begin.elapsed();
@@ -123,9 +113,7 @@ impl MicroVm {
         let snapshot = take_snapshot(&mut sandbox)?;
         sandbox
             .restore(Arc::clone(&snapshot))
-            .map_err(|error| BridgeError::RestoreFailed {
-                reason: error.to_string(),
-            })?;
+            .map_err(|error| BridgeError::RestoreFailed { reason: error.to_string() })?;
         let first_page = window.next_page()?;
         Ok(Self {
             watchdog,
@@ -134,14 +122,8 @@ impl MicroVm {
             current,
             window,
             path: path.to_owned(),
-            isolation: Isolation {
-                hypervisor,
-                privilege_ring: ring,
-            },
-            start_times: StartTimes {
-                boot: booted,
-                snapshot: begin.elapsed() - booted,
-            },
+            isolation: Isolation { hypervisor, privilege_ring: ring },
+            start_times: StartTimes { boot: booted, snapshot: begin.elapsed() - booted },
             known_pages,
             first_page,
             size,
@@ -185,9 +167,7 @@ impl MicroVm {
         let begin = Instant::now();
         self.sandbox
             .restore(Arc::clone(&self.snapshot))
-            .map_err(|error| BridgeError::RestoreFailed {
-                reason: error.to_string(),
-            })?;
+            .map_err(|error| BridgeError::RestoreFailed { reason: error.to_string() })?;
         Ok(begin.elapsed())
     }
 
@@ -205,11 +185,7 @@ impl MicroVm {
     ///
     /// # Errors
     /// As [`Self::run`].
-    pub fn run_warm(
-        &mut self,
-        request: RunRequest,
-        restore: Duration,
-    ) -> Result<RunReport, BridgeError> {
+    pub fn run_warm(&mut self, request: RunRequest, restore: Duration) -> Result<RunReport, BridgeError> {
         let inputs = encode_inputs(&request.inputs)?;
         if request.code.len() + inputs.len() > MAX_MESSAGE_BYTES {
             return Err(BridgeError::CodeTooLong {
@@ -218,24 +194,24 @@ impl MicroVm {
             });
         }
         let begin = Instant::now();
-        let deadline = begin
-            .checked_add(request.limits.wall)
-            .unwrap_or(begin + Duration::from_secs(86_400 * 365));
-        let limits = RunLimits {
-            memory_bytes: request.limits.memory_bytes.min(self.size.memory_bytes),
-            ..request.limits
-        };
+        let deadline = begin.checked_add(request.limits.wall).unwrap_or(begin + Duration::from_secs(86_400 * 365));
+        let limits =
+            RunLimits { memory_bytes: request.limits.memory_bytes.min(self.size.memory_bytes), ..request.limits };
         let run = Arc::new(ActiveRun::new(&request, deadline));
         let run_id = rand::random::<u64>();
         let tools = run.services.tool_names();
         self.current.set(Some(Arc::clone(&run)));
         let sandbox = &mut self.sandbox;
-        let called = self.watchdog.watch(&request.stop, deadline, || {
-            execute(sandbox, run_id, &limits, tools, inputs, request.code)
-        });
+        let called = self
+            .watchdog
+            .watch(&request.stop, deadline, || execute(sandbox, run_id, &limits, tools, inputs, request.code));
         self.current.set(None);
         let duration = begin.elapsed();
         let [stdout, stderr] = self.window.read(run_id)?;
+        let called = match called {
+            Ok(length) => Ok(self.window.outcome(length)?),
+            Err(error) => Err(error),
+        };
         let verdict = judge(called, request.stop.reason())?;
         Ok(RunReport {
             kind: verdict.kind,
@@ -254,10 +230,6 @@ impl MicroVm {
     }
 }
 
-fn fresh_seed() -> Vec<u8> {
-    rand::random::<[u8; 32]>().to_vec()
-}
-
 fn execute(
     sandbox: &mut Sandbox,
     run_id: u64,
@@ -265,18 +237,24 @@ fn execute(
     tools: String,
     inputs: Vec<u8>,
     code: String,
-) -> Result<Vec<u8>, HyperlightError> {
-    sandbox.call::<Vec<u8>>(
+) -> Result<u64, HyperlightError> {
+    if !inputs.is_empty() {
+        sandbox.call::<u64>("PlaceInputs", inputs)?;
+    }
+    let [a, b, c, d] = rand::random::<[u64; 4]>();
+    sandbox.call::<u64>(
         "Execute",
         (
             run_id,
             clock::wall_clock_ns(),
             clock::tsc_hz(),
-            fresh_seed(),
+            a,
+            b,
+            c,
+            d,
             limits.memory_bytes,
             limits.output_bytes,
             tools,
-            inputs,
             code,
         ),
     )
@@ -284,88 +262,53 @@ fn execute(
 
 fn boot_error(path: &Path, error: &HyperlightError) -> BridgeError {
     match error {
-        HyperlightError::NoHypervisorFound() => BridgeError::NoHypervisor {
-            device: crate::hypervisor::KVM_DEVICE.into(),
-        },
-        HyperlightError::GuestBinVersionMismatch { .. } => BridgeError::ImageVersion {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        },
+        HyperlightError::NoHypervisorFound() => {
+            BridgeError::NoHypervisor { device: crate::hypervisor::KVM_DEVICE.into() }
+        }
+        HyperlightError::GuestBinVersionMismatch { .. } => {
+            BridgeError::ImageVersion { path: path.to_owned(), reason: error.to_string() }
+        }
         HyperlightError::ExecutionCanceledByHost() => BridgeError::BootFailed {
             path: path.to_owned(),
             reason: format!("it was not ready after {} seconds", BOOT_LIMIT.as_secs()),
         },
-        _ => BridgeError::BootFailed {
-            path: path.to_owned(),
-            reason: error.to_string(),
-        },
+        _ => BridgeError::BootFailed { path: path.to_owned(), reason: error.to_string() },
     }
 }
 
 fn take_snapshot(sandbox: &mut Sandbox) -> Result<Arc<Snapshot>, BridgeError> {
-    sandbox
-        .snapshot()
-        .map_err(|error| BridgeError::SnapshotFailed {
-            reason: error.to_string(),
-        })
+    sandbox.snapshot().map_err(|error| BridgeError::SnapshotFailed { reason: error.to_string() })
 }
 
 /// What most runs do, so that its one-off work is in the snapshot and its pages are known.
 const REHEARSAL: &str = "print(1)";
 
-fn rehearsal_run(
-    sandbox: &mut Sandbox,
-    watchdog: &Watchdog,
-    path: &Path,
-) -> Result<u64, BridgeError> {
-    let failed = |reason: String| BridgeError::BootFailed {
-        path: path.to_owned(),
-        reason,
-    };
+/// Returns the run's id and the length of its outcome.
+fn rehearsal_run(sandbox: &mut Sandbox, watchdog: &Watchdog, path: &Path) -> Result<(u64, u64), BridgeError> {
     let run_id = rand::random::<u64>();
-    let limits = RunLimits {
-        wall: BOOT_LIMIT,
-        memory_bytes: u64::MAX,
-        output_bytes: 4096,
-        host_calls: 0,
-    };
+    let limits = RunLimits { wall: BOOT_LIMIT, memory_bytes: u64::MAX, output_bytes: 4096, host_calls: 0 };
+    let (tools, inputs, code) = (String::new(), Vec::new(), REHEARSAL.to_owned());
     let stop = Arc::new(Stop::default());
-    let record = watchdog
-        .watch(&stop, Instant::now() + BOOT_LIMIT, || {
-            execute(
-                sandbox,
-                run_id,
-                &limits,
-                String::new(),
-                Vec::new(),
-                REHEARSAL.into(),
-            )
-        })
+    let length = watchdog
+        .watch(&stop, Instant::now() + BOOT_LIMIT, || execute(sandbox, run_id, &limits, tools, inputs, code))
         .map_err(|error| boot_error(path, &error))?;
-    let outcome = Outcome::decode(&record).map_err(|error| failed(error.to_string()))?;
-    if outcome.trapped || outcome.exit_code != 0 {
-        return Err(failed(format!(
-            "its first run failed: {}",
-            outcome.text.unwrap_or_default()
-        )));
-    }
-    Ok(run_id)
+    Ok((run_id, length))
 }
 
-fn rehearse(
-    sandbox: &mut Sandbox,
-    watchdog: &Watchdog,
-    path: &Path,
-) -> Result<OutputWindow, BridgeError> {
-    let run_id = rehearsal_run(sandbox, watchdog, path)?;
+fn rehearse(sandbox: &mut Sandbox, watchdog: &Watchdog, path: &Path) -> Result<OutputWindow, BridgeError> {
+    let (run_id, length) = rehearsal_run(sandbox, watchdog, path)?;
     let window = OutputWindow::find(run_id)?;
-    let [stdout, _] = window.read(run_id)?;
-    if stdout.head != b"1\n" {
-        return Err(BridgeError::OutputUnreadable {
-            reason: "the first run's output is not what it printed".into(),
-        });
+    let outcome = Outcome::decode(&window.outcome(length)?);
+    let [stdout, stderr] = window.read(run_id)?;
+    let good = outcome.as_ref().is_ok_and(|outcome| !outcome.trapped && outcome.exit_code == 0);
+    if good && stdout.head == b"1\n" {
+        return Ok(window);
     }
-    Ok(window)
+    let printed = [stdout.head, stderr.head].concat();
+    Err(BridgeError::BootFailed {
+        path: path.to_owned(),
+        reason: format!("its first run gave {outcome:?} and {:?}", String::from_utf8_lossy(&printed)),
+    })
 }
 
 fn record_known_pages(
@@ -374,11 +317,7 @@ fn record_known_pages(
     snapshot: Arc<Snapshot>,
     path: &Path,
 ) -> Result<u64, BridgeError> {
-    sandbox
-        .restore(snapshot)
-        .map_err(|error| BridgeError::RestoreFailed {
-            reason: error.to_string(),
-        })?;
+    sandbox.restore(snapshot).map_err(|error| BridgeError::RestoreFailed { reason: error.to_string() })?;
     let failed = |error: HyperlightError| boot_error(path, &error);
     sandbox.call::<u64>("RecordPages", true).map_err(failed)?;
     rehearsal_run(sandbox, watchdog, path)?;
@@ -386,21 +325,12 @@ fn record_known_pages(
 }
 
 fn encode_inputs(inputs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, BridgeError> {
-    let bytes: usize = inputs
-        .iter()
-        .map(|(name, content)| 8 + name.len() + content.len())
-        .sum();
+    let bytes: usize = inputs.iter().map(|(name, content)| 8 + name.len() + content.len()).sum();
     if bytes > MAX_MESSAGE_BYTES {
-        return Err(BridgeError::InputsTooLarge {
-            bytes,
-            limit: MAX_MESSAGE_BYTES,
-        });
+        return Err(BridgeError::InputsTooLarge { bytes, limit: MAX_MESSAGE_BYTES });
     }
     let mut encoded = Vec::with_capacity(bytes);
-    for part in inputs
-        .iter()
-        .flat_map(|(name, content)| [name.as_bytes(), content])
-    {
+    for part in inputs.iter().flat_map(|(name, content)| [name.as_bytes(), content]) {
         encoded.extend((part.len() as u32).to_le_bytes());
         encoded.extend(part);
     }
@@ -418,29 +348,17 @@ struct Verdict {
 
 impl Verdict {
     fn ended(kind: Kind, detail: String) -> Self {
-        Self {
-            kind,
-            exit_code: 1,
-            value: None,
-            files: Vec::new(),
-            detail: Some(detail),
-            peak_memory: 0,
-        }
+        Self { kind, exit_code: 1, value: None, files: Vec::new(), detail: Some(detail), peak_memory: 0 }
     }
 }
 
 /// The verdict: from what the host did and saw, never from what the guest claims about limits.
-fn judge(
-    called: Result<Vec<u8>, HyperlightError>,
-    stopped: Option<StopReason>,
-) -> Result<Verdict, BridgeError> {
+fn judge(called: Result<Vec<u8>, HyperlightError>, stopped: Option<StopReason>) -> Result<Verdict, BridgeError> {
     let record = match called {
         Ok(record) => record,
         Err(HyperlightError::ExecutionCanceledByHost()) => {
             return Ok(match stopped {
-                Some(StopReason::Cancelled) => {
-                    Verdict::ended(Kind::Cancelled, "the caller gave the run up".into())
-                }
+                Some(StopReason::Cancelled) => Verdict::ended(Kind::Cancelled, "the caller gave the run up".into()),
                 _ => Verdict::ended(Kind::Timeout, "the run's wall-clock limit was over".into()),
             });
         }
@@ -458,16 +376,11 @@ fn judge(
             return Ok(Verdict::ended(Kind::Crash, error.to_string()));
         }
         Err(error) => {
-            return Err(BridgeError::CallFailed {
-                reason: error.to_string(),
-            });
+            return Err(BridgeError::CallFailed { reason: error.to_string() });
         }
     };
     let Ok(outcome) = Outcome::decode(&record) else {
-        return Ok(Verdict::ended(
-            Kind::Crash,
-            "the guest answered with a malformed outcome".into(),
-        ));
+        return Ok(Verdict::ended(Kind::Crash, "the guest answered with a malformed outcome".into()));
     };
     let kind = match (outcome.trapped, outcome.memory_denied, outcome.exit_code) {
         (false, _, 0) => Kind::Ok,
@@ -480,9 +393,7 @@ fn judge(
         (false, 0) => (outcome.text, None),
         (false, bytes) => (
             outcome.text,
-            Some(format!(
-                "the files below /output were left out: {bytes} bytes are too many to bring back"
-            )),
+            Some(format!("the files below /output were left out: {bytes} bytes are too many to bring back")),
         ),
     };
     Ok(Verdict {
@@ -516,10 +427,7 @@ impl HostServices for NoServices {
     }
 
     fn call_tool(&self, name: &str, _: &str, _: Instant) -> Result<String, ToolError> {
-        Err(ToolError {
-            class: "ToolError".into(),
-            message: format!("there is no tool {name:?}"),
-        })
+        Err(ToolError { class: "ToolError".into(), message: format!("there is no tool {name:?}") })
     }
 
     fn tool_names(&self) -> String {
@@ -533,26 +441,14 @@ impl RunReport {
     /// Text of a stream: head, a note about what is missing, tail, cut on whole characters.
     #[must_use]
     pub fn text_of(stream: &Captured) -> String {
-        let head = lossless_prefix(
-            &stream.head,
-            !stream.tail.is_empty() && stream.omitted() > 0,
-        );
+        let head = lossless_prefix(&stream.head, !stream.tail.is_empty() && stream.omitted() > 0);
         if stream.omitted() == 0 {
             let whole = [stream.head.as_slice(), &stream.tail].concat();
             return String::from_utf8_lossy(&whole).into_owned();
         }
-        let skip = stream
-            .tail
-            .iter()
-            .take(3)
-            .take_while(|&&byte| byte & 0xc0 == 0x80)
-            .count();
+        let skip = stream.tail.iter().take(3).take_while(|&&byte| byte & 0xc0 == 0x80).count();
         let tail = String::from_utf8_lossy(&stream.tail[skip..]);
-        format!(
-            "{head}\n[... {} of {} bytes left out ...]\n{tail}",
-            stream.omitted(),
-            stream.written
-        )
+        format!("{head}\n[... {} of {} bytes left out ...]\n{tail}", stream.omitted(), stream.written)
     }
 }
 
@@ -590,20 +486,8 @@ mod tests {
         assert_eq!(kind(Ok(record(0, 1, 0)), None), "ok");
         assert_eq!(kind(Ok(record(1, 0, 1)), None), "crash");
         assert_eq!(kind(Ok(vec![9]), None), "crash");
-        assert_eq!(
-            kind(
-                Err(HyperlightError::ExecutionCanceledByHost()),
-                Some(StopReason::Timeout)
-            ),
-            "timeout"
-        );
-        assert_eq!(
-            kind(
-                Err(HyperlightError::ExecutionCanceledByHost()),
-                Some(StopReason::Cancelled)
-            ),
-            "cancelled"
-        );
+        assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::Timeout)), "timeout");
+        assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::Cancelled)), "cancelled");
         let aborted = |text: &str| Err(HyperlightError::GuestAborted(11, text.into()));
         assert_eq!(kind(aborted("out of scratch memory rip=0"), None), "memory");
         assert_eq!(kind(aborted("output limit reached"), None), "output");
@@ -613,20 +497,11 @@ mod tests {
     #[test]
     fn a_cut_stream_says_so_on_whole_characters() {
         let text = "世".repeat(10);
-        let stream = Captured {
-            head: text.as_bytes()[..10].to_vec(),
-            tail: text.as_bytes()[20..].to_vec(),
-            written: 30,
-        };
-        assert_eq!(
-            RunReport::text_of(&stream),
-            "世世世\n[... 10 of 30 bytes left out ...]\n世世世"
-        );
-        let whole = Captured {
-            head: text.as_bytes()[..10].to_vec(),
-            tail: text.as_bytes()[10..].to_vec(),
-            written: 30,
-        };
+        let stream =
+            Captured { head: text.as_bytes()[..10].to_vec(), tail: text.as_bytes()[20..].to_vec(), written: 30 };
+        assert_eq!(RunReport::text_of(&stream), "世世世\n[... 10 of 30 bytes left out ...]\n世世世");
+        let whole =
+            Captured { head: text.as_bytes()[..10].to_vec(), tail: text.as_bytes()[10..].to_vec(), written: 30 };
         assert_eq!(RunReport::text_of(&whole), text);
     }
 

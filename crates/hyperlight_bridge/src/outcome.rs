@@ -43,15 +43,7 @@ impl Outcome {
             let path = std::str::from_utf8(path).map_err(|_| Malformed)?.to_owned();
             files.push((path, reader.block()?.to_vec()));
         }
-        Ok(Self {
-            trapped,
-            memory_denied,
-            exit_code,
-            peak_memory,
-            file_bytes_left_out,
-            text,
-            files,
-        })
+        Ok(Self { trapped, memory_denied, exit_code, peak_memory, file_bytes_left_out, text, files })
     }
 }
 

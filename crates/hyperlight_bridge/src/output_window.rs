@@ -13,11 +13,13 @@ use crate::error::BridgeError;
 const MAGIC: u64 = u64::from_le_bytes(*b"wcpodout");
 const PAGE: u64 = 4096;
 /// Distance of the window's begin from the end of scratch.
-const FROM_END: u64 = (12 + 520) * PAGE;
+const FROM_END: u64 = (12 + 1160) * PAGE;
 /// Distance of Hyperlight's page allocator word from the end of scratch (`SCRATCH_TOP_ALLOCATOR_OFFSET`).
 const ALLOCATOR_FROM_END: u64 = 0x10;
 const STREAM_BYTES: u64 = 256 * PAGE;
 const PART_BYTES: u64 = STREAM_BYTES / 2;
+const OUTCOME: u64 = PAGE + 2 * STREAM_BYTES;
+const OUTCOME_BYTES: u64 = 1160 * PAGE - OUTCOME;
 const HEADER_BYTES: usize = 64;
 
 /// The most that is kept of one stream, in bytes.
@@ -44,8 +46,7 @@ impl Captured {
     /// Bytes between head and tail that were not kept.
     #[must_use]
     pub fn omitted(&self) -> u64 {
-        self.written
-            .saturating_sub((self.head.len() + self.tail.len()) as u64)
+        self.written.saturating_sub((self.head.len() + self.tail.len()) as u64)
     }
 }
 
@@ -61,18 +62,13 @@ impl OutputWindow {
     /// [`BridgeError::OutputUnreadable`].
     pub fn find(run_id: u64) -> Result<Self, BridgeError> {
         let unreadable = |reason: String| BridgeError::OutputUnreadable { reason };
-        let maps =
-            fs::read_to_string("/proc/self/maps").map_err(|error| unreadable(error.to_string()))?;
+        let maps = fs::read_to_string("/proc/self/maps").map_err(|error| unreadable(error.to_string()))?;
         let memory = open_memory()?;
         maps.lines()
             .filter_map(writable_end)
             .filter_map(|end| end.checked_sub(FROM_END))
             .map(|address| Self { address })
-            .find(|window| {
-                window
-                    .header(&memory)
-                    .is_some_and(|header| header.run_id == run_id)
-            })
+            .find(|window| window.header(&memory).is_some_and(|header| header.run_id == run_id))
             .ok_or_else(|| unreadable("no mapping of this process carries the guest's mark".into()))
     }
 
@@ -90,14 +86,24 @@ impl OutputWindow {
         for (index, [written, head, tail]) in header.streams.into_iter().enumerate() {
             let base = self.address + PAGE + index as u64 * STREAM_BYTES;
             captured[index] = capture(written, head, tail, |offset, bytes| {
-                memory.read_exact_at(bytes, base + offset).map_err(|error| {
-                    BridgeError::OutputUnreadable {
-                        reason: format!("{error} at the guest's output"),
-                    }
-                })
+                memory
+                    .read_exact_at(bytes, base + offset)
+                    .map_err(|error| BridgeError::OutputUnreadable { reason: format!("{error} at the guest's output") })
             })?;
         }
         Ok(captured)
+    }
+
+    /// The encoded outcome of a run that came back and said that it has `length` bytes.
+    ///
+    /// # Errors
+    /// [`BridgeError::OutputUnreadable`].
+    pub fn outcome(&self, length: u64) -> Result<Vec<u8>, BridgeError> {
+        let mut record = vec![0; usize::try_from(length.min(OUTCOME_BYTES)).unwrap_or(0)];
+        open_memory()?
+            .read_exact_at(&mut record, self.address + OUTCOME)
+            .map_err(|error| BridgeError::OutputUnreadable { reason: error.to_string() })?;
+        Ok(record)
     }
 
     /// Physical address of the next page that the guest will take: how many it took so far is a difference of two.
@@ -108,40 +114,30 @@ impl OutputWindow {
         let mut word = [0; 8];
         open_memory()?
             .read_exact_at(&mut word, self.address + FROM_END - ALLOCATOR_FROM_END)
-            .map_err(|error| BridgeError::OutputUnreadable {
-                reason: error.to_string(),
-            })?;
+            .map_err(|error| BridgeError::OutputUnreadable { reason: error.to_string() })?;
         Ok(u64::from_le_bytes(word))
     }
 
     fn header(&self, memory: &File) -> Option<Header> {
         let mut bytes = [0; HEADER_BYTES];
         memory.read_exact_at(&mut bytes, self.address).ok()?;
-        let words: Vec<u64> = bytes
-            .chunks_exact(8)
-            .filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?)))
-            .collect();
+        let words: Vec<u64> =
+            bytes.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?))).collect();
         let [magic, run_id, a, b, c, d, e, f] = words.try_into().ok()?;
-        (magic == MAGIC).then_some(Header {
-            run_id,
-            streams: [[a, b, c], [d, e, f]],
-        })
+        (magic == MAGIC).then_some(Header { run_id, streams: [[a, b, c], [d, e, f]] })
     }
 }
 
 fn open_memory() -> Result<File, BridgeError> {
-    File::open("/proc/self/mem").map_err(|error| BridgeError::OutputUnreadable {
-        reason: format!("/proc/self/mem: {error}"),
-    })
+    File::open("/proc/self/mem")
+        .map_err(|error| BridgeError::OutputUnreadable { reason: format!("/proc/self/mem: {error}") })
 }
 
 /// End of a mapping that is readable and writable, from a line of /proc/self/maps.
 fn writable_end(line: &str) -> Option<u64> {
     let (range, rest) = line.split_once(' ')?;
     let (_, end) = range.split_once('-')?;
-    rest.starts_with("rw")
-        .then(|| u64::from_str_radix(end, 16).ok())
-        .flatten()
+    rest.starts_with("rw").then(|| u64::from_str_radix(end, 16).ok()).flatten()
 }
 
 /// Puts together what is kept of a stream. `written`, `head` and `tail` are the guest's numbers; `read` copies from an
@@ -154,11 +150,7 @@ fn capture(
 ) -> Result<Captured, BridgeError> {
     let (head, tail) = (head.min(PART_BYTES), tail.min(PART_BYTES));
     let kept = written.min(head);
-    let mut captured = Captured {
-        head: vec![0; kept as usize],
-        tail: Vec::new(),
-        written,
-    };
+    let mut captured = Captured { head: vec![0; kept as usize], tail: Vec::new(), written };
     read(0, &mut captured.head)?;
     let behind = written - kept;
     if behind > 0 && tail > 0 {
@@ -184,11 +176,7 @@ mod tests {
     fn written(total: u64, head: u64, tail: u64) -> Vec<u8> {
         let mut window = vec![0; STREAM_BYTES as usize];
         for at in 0..total {
-            let to = if at < head {
-                at
-            } else {
-                PART_BYTES + (at - head) % tail
-            };
+            let to = if at < head { at } else { PART_BYTES + (at - head) % tail };
             window[to as usize] = (at % 251) as u8;
         }
         window
@@ -219,12 +207,9 @@ mod tests {
     #[test]
     fn numbers_of_a_hostile_guest_stay_inside_the_window() {
         let window = vec![0; STREAM_BYTES as usize];
-        for (total, head, tail) in [
-            (u64::MAX, u64::MAX, u64::MAX),
-            (u64::MAX, 0, 0),
-            (u64::MAX, 1, u64::MAX),
-            (5, 0, 1),
-        ] {
+        for (total, head, tail) in
+            [(u64::MAX, u64::MAX, u64::MAX), (u64::MAX, 0, 0), (u64::MAX, 1, u64::MAX), (5, 0, 1)]
+        {
             let found = captured(&window, total, head, tail);
             assert!((found.head.len() + found.tail.len()) as u64 <= STREAM_BYTES);
         }
@@ -232,19 +217,13 @@ mod tests {
 
     #[test]
     fn only_writable_mappings_are_looked_at() {
-        assert_eq!(
-            writable_end("7f00-7fff rw-p 00000000 00:00 0"),
-            Some(0x7fff)
-        );
+        assert_eq!(writable_end("7f00-7fff rw-p 00000000 00:00 0"), Some(0x7fff));
         assert_eq!(writable_end("7f00-7fff r--p 00000000 00:00 0"), None);
         assert_eq!(writable_end("nonsense"), None);
     }
 
     #[test]
     fn a_window_that_is_not_there_is_an_error() {
-        assert!(matches!(
-            OutputWindow::find(0x1234_5678_9abc_def0),
-            Err(BridgeError::OutputUnreadable { .. })
-        ));
+        assert!(matches!(OutputWindow::find(0x1234_5678_9abc_def0), Err(BridgeError::OutputUnreadable { .. })));
     }
 }

@@ -52,24 +52,13 @@ pub struct ToolError {
 pub trait HostServices: Send + Sync {
     /// Fetches a page: the JSON object for the guest and the record for the operator. `None` when the sandbox has no
     /// fetch policy.
-    fn fetch_url(
-        &self,
-        url: String,
-        offset: u64,
-        format: String,
-        deadline: Instant,
-    ) -> Option<Fetched>;
+    fn fetch_url(&self, url: String, offset: u64, format: String, deadline: Instant) -> Option<Fetched>;
 
     /// Calls a tool with JSON arguments. Returns a JSON value.
     ///
     /// # Errors
     /// What the tool raised.
-    fn call_tool(
-        &self,
-        name: &str,
-        arguments: &str,
-        deadline: Instant,
-    ) -> Result<String, ToolError>;
+    fn call_tool(&self, name: &str, arguments: &str, deadline: Instant) -> Result<String, ToolError>;
 
     /// Names of the tools, one a line.
     fn tool_names(&self) -> String;
@@ -219,19 +208,12 @@ impl ActiveRun {
     /// Counts one more host call. `Err` holds the limit that it would exceed.
     pub fn begin_call(&self) -> Result<(), u32> {
         let before = self.begun.fetch_add(1, Ordering::Relaxed);
-        if before < self.host_calls {
-            Ok(())
-        } else {
-            Err(self.host_calls)
-        }
+        if before < self.host_calls { Ok(()) } else { Err(self.host_calls) }
     }
 
     pub fn end_call(&self, record: CallRecord) {
         self.services.call_ended(&record);
-        self.calls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(record);
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner).push(record);
     }
 
     pub fn take_calls(&self) -> Vec<CallRecord> {

@@ -44,11 +44,7 @@ impl Stop {
             if left.is_zero() {
                 break;
             }
-            reason = self
-                .changed
-                .wait_timeout(reason, left)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            reason = self.changed.wait_timeout(reason, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         *reason
     }
@@ -62,15 +58,13 @@ impl Stop {
     ) -> Option<T> {
         let slot = Arc::new(Mutex::new(None));
         let (signal, result) = (Arc::clone(self), Arc::clone(&slot));
-        let spawned = thread::Builder::new()
-            .name("wcpod-host-call".into())
-            .spawn(move || {
-                let value = work();
-                *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
-                // Under the signal's lock, so that the waiter cannot miss it between its check and its wait.
-                let _reason = signal.lock();
-                signal.changed.notify_all();
-            });
+        let spawned = thread::Builder::new().name("wcpod-host-call".into()).spawn(move || {
+            let value = work();
+            *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+            // Under the signal's lock, so that the waiter cannot miss it between its check and its wait.
+            let _reason = signal.lock();
+            signal.changed.notify_all();
+        });
         let worker = spawned.ok()?;
         let mut reason = self.lock();
         loop {
@@ -83,11 +77,7 @@ impl Stop {
             }
             // The cap is for a worker that panicked: it notifies nobody.
             let nap = left.min(Duration::from_millis(100));
-            reason = self
-                .changed
-                .wait_timeout(reason, nap)
-                .unwrap_or_else(PoisonError::into_inner)
-                .0;
+            reason = self.changed.wait_timeout(reason, nap).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 }
@@ -129,10 +119,7 @@ mod tests {
         assert_eq!(stop.run_or_leave(soon(5_000), || 7), Some(7));
         let slow = || thread::sleep(Duration::from_millis(300));
         assert_eq!(stop.run_or_leave(soon(20), slow), None);
-        assert_eq!(
-            stop.run_or_leave(soon(5_000), || -> u8 { panic!("expected in this test") }),
-            None
-        );
+        assert_eq!(stop.run_or_leave(soon(5_000), || -> u8 { panic!("expected in this test") }), None);
         stop.request(StopReason::Cancelled);
         let begin = Instant::now();
         assert_eq!(stop.run_or_leave(soon(5_000), slow), None);

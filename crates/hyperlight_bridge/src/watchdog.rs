@@ -47,13 +47,8 @@ impl Watchdog {
     pub fn start(interrupt: Arc<dyn InterruptHandle>) -> std::io::Result<Self> {
         let shared = Arc::new(Shared::default());
         let other = Arc::clone(&shared);
-        let thread = thread::Builder::new()
-            .name("wcpod-watchdog".into())
-            .spawn(move || watch(&other, &*interrupt))?;
-        Ok(Self {
-            shared,
-            thread: Some(thread),
-        })
+        let thread = thread::Builder::new().name("wcpod-watchdog".into()).spawn(move || watch(&other, &*interrupt))?;
+        Ok(Self { shared, thread: Some(thread) })
     }
 
     /// Calls `run` under watch: from `deadline` on, or once `stop` is requested, it is interrupted until it returns.
@@ -61,10 +56,7 @@ impl Watchdog {
     /// An interrupt is sent only under the lock that ends the watch, so none is under way when this returns: the next run
     /// cannot be hit by it.
     pub fn watch<T>(&self, stop: &Arc<Stop>, deadline: Instant, run: impl FnOnce() -> T) -> T {
-        self.shared.lock().watched = Some(Watched {
-            stop: Arc::clone(stop),
-            deadline,
-        });
+        self.shared.lock().watched = Some(Watched { stop: Arc::clone(stop), deadline });
         self.shared.changed.notify_all();
         let result = run();
         self.shared.lock().watched = None;
@@ -109,10 +101,6 @@ fn watch(shared: &Shared, interrupt: &dyn InterruptHandle) {
                 }
             }
         };
-        state = shared
-            .changed
-            .wait_timeout(state, nap)
-            .unwrap_or_else(PoisonError::into_inner)
-            .0;
+        state = shared.changed.wait_timeout(state, nap).unwrap_or_else(PoisonError::into_inner).0;
     }
 }

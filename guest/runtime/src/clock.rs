@@ -22,7 +22,5 @@ fn ticks() -> u64 {
 pub fn wall_clock_ns() -> u64 {
     let elapsed = ticks().saturating_sub(TSC_AT_START.load(Ordering::Relaxed));
     let ns = u128::from(elapsed) * 1_000_000_000 / u128::from(TSC_HZ.load(Ordering::Relaxed));
-    WALL_CLOCK_NS
-        .load(Ordering::Relaxed)
-        .saturating_add(ns as u64)
+    WALL_CLOCK_NS.load(Ordering::Relaxed).saturating_add(ns as u64)
 }

@@ -25,13 +25,8 @@ fn split(reply: Result<String>) -> core::result::Result<String, String> {
     match reply {
         Ok(mut text) if text.starts_with('+') => Ok(text.split_off(1)),
         Ok(mut text) if text.starts_with('-') => Err(text.split_off(1)),
-        Ok(_) => Err(String::from(
-            r#"{"type":"ToolError","message":"the host gave no answer"}"#,
-        )),
-        Err(error) => Err(format!(
-            r#"{{"type":"ToolError","message":"host call failed: {:?}"}}"#,
-            error.kind
-        )),
+        Ok(_) => Err(String::from(r#"{"type":"ToolError","message":"the host gave no answer"}"#)),
+        Err(error) => Err(format!(r#"{{"type":"ToolError","message":"host call failed: {:?}"}}"#, error.kind)),
     }
 }
 

@@ -39,10 +39,7 @@ unsafe extern "C" {
 pub fn component() -> NonNull<[u8]> {
     let begin = &raw const wcpod_component;
     let length = &raw const wcpod_component_end as usize - begin as usize;
-    NonNull::slice_from_raw_parts(
-        NonNull::new(begin.cast_mut()).unwrap_or(NonNull::dangling()),
-        length,
-    )
+    NonNull::slice_from_raw_parts(NonNull::new(begin.cast_mut()).unwrap_or(NonNull::dangling()), length)
 }
 
 /// The archive of the standard library, in the format of `guest/wasi`.

@@ -71,15 +71,9 @@ unsafe impl MemoryCreator for Reservations {
     ) -> Result<Box<dyn LinearMemory>, String> {
         let slot = USED.fetch_add(1, Ordering::Relaxed);
         if slot >= COUNT {
-            return Err(
-                "the component has more linear memories than the guest has room for".into(),
-            );
+            return Err("the component has more linear memories than the guest has room for".into());
         }
-        let mut memory = Memory {
-            slot,
-            size: 0,
-            capacity: maximum.unwrap_or(RESERVATION).min(RESERVATION),
-        };
+        let mut memory = Memory { slot, size: 0, capacity: maximum.unwrap_or(RESERVATION).min(RESERVATION) };
         memory.resize(minimum);
         Ok(Box::new(memory))
     }

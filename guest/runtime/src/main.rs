@@ -1,8 +1,11 @@
 //! The guest: CPython as a Wasm component, on Wasmtime, on nothing.
 //!
-//! The host calls three functions: `Boot` once, `Execute` for each run, `RecordPages` around the run whose dirtied pages
-//! are to be copied up front after every restore. Everything the component may reach is in this address space, apart from
-//! three host functions: `FetchUrl`, `CallTool` and `Sleep`.
+//! The host calls `Boot` once, `Execute` for each run, after `PlaceInputs` where there are any, and `RecordPages` around
+//! the rehearsal whose dirtied pages are to be copied up front after every restore. Everything the component may reach is
+//! in this address space, apart from three host functions: `FetchUrl`, `CallTool` and `Sleep`.
+//!
+//! Numbers and text travel in the call itself; byte strings would each be mapped and unmapped by Hyperlight, which costs
+//! more than a small run. So seeds are words, and the outcome goes through the output window.
 #![no_std]
 #![no_main]
 
@@ -30,41 +33,47 @@ use hyperlight_guest::bail;
 use hyperlight_guest::error::Result;
 use hyperlight_guest_bin::guest_function;
 
-use crate::python::Run;
-
 /// Starts the interpreter. Returns the privilege mode, 0 or 3.
 #[guest_function("Boot")]
-fn boot(wall_clock_ns: u64, tsc_hz: u64, seed: Vec<u8>) -> Result<u64> {
+fn boot(wall_clock_ns: u64, tsc_hz: u64, seed_0: u64, seed_1: u64, seed_2: u64, seed_3: u64) -> Result<u64> {
     clock::set(wall_clock_ns, tsc_hz);
-    match python::boot(seed_of(&seed)) {
+    match python::boot(seed([seed_0, seed_1, seed_2, seed_3])) {
         Ok(()) => Ok(u64::from(shim::privilege_mode())),
         Err(error) => bail!(ErrorCode::GuestError => "cannot start the interpreter: {error:?}"),
     }
 }
 
-/// Runs `code`. Output is in the output window; the rest is an encoded outcome, see `outcome.rs`.
+/// Places files below /input for the run that follows: length and name, length and bytes, again and again. Returns how
+/// many.
+#[guest_function("PlaceInputs")]
+fn place_inputs(files: Vec<u8>) -> Result<u64> {
+    match python::place_inputs(&files) {
+        Ok(count) => Ok(count),
+        Err(error) => bail!(ErrorCode::GuestError => "{error}"),
+    }
+}
+
+/// Runs `code`. Returns the length of the encoded outcome (`outcome.rs`) in the output window.
 #[allow(clippy::too_many_arguments)]
 #[guest_function("Execute")]
 fn execute(
     run_id: u64,
     wall_clock_ns: u64,
     tsc_hz: u64,
-    seed: Vec<u8>,
+    seed_0: u64,
+    seed_1: u64,
+    seed_2: u64,
+    seed_3: u64,
     memory_bytes: u64,
     output_bytes: u64,
     tools: String,
-    inputs: Vec<u8>,
     code: String,
-) -> Vec<u8> {
+) -> u64 {
     clock::set(wall_clock_ns, tsc_hz);
     output_window::open(run_id, output_bytes);
     linear_memory::set_limit(memory_bytes);
-    python::execute(Run {
-        seed: seed_of(&seed),
-        tools: &tools,
-        inputs: &inputs,
-        code,
-    })
+    let record = python::execute(seed([seed_0, seed_1, seed_2, seed_3]), &tools, code);
+    output_window::store_outcome(&record)
 }
 
 /// Before a rehearsal run (`on`): begins to log page faults. After it: keeps the logged pages as the known ones, and
@@ -79,10 +88,10 @@ fn record_pages(on: bool) -> u64 {
     }
 }
 
-fn seed_of(bytes: &[u8]) -> [u8; 32] {
+fn seed(words: [u64; 4]) -> [u8; 32] {
     let mut seed = [0; 32];
-    for (to, from) in seed.iter_mut().zip(bytes) {
-        *to = *from;
+    for (bytes, word) in seed.chunks_exact_mut(8).zip(words) {
+        bytes.copy_from_slice(&word.to_le_bytes());
     }
     seed
 }

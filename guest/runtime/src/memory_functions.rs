@@ -1,9 +1,7 @@
 //! memcpy and its family: the compiler's own exist only for targets without a libc. Long runs use `rep movsb`, short ones
 //! 16-byte moves; none may be compiled into a call to itself.
 use core::arch::asm;
-use core::arch::x86_64::{
-    _mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8, _mm_storeu_si128,
-};
+use core::arch::x86_64::{_mm_cmpeq_epi8, _mm_loadu_si128, _mm_movemask_epi8, _mm_set1_epi8, _mm_storeu_si128};
 
 const LONG: usize = 512;
 
@@ -111,10 +109,7 @@ pub unsafe extern "C" fn memcmp(a: *const u8, b: *const u8, count: usize) -> i32
     unsafe {
         let mut at = 0;
         while at + 16 <= count {
-            let equal = _mm_cmpeq_epi8(
-                _mm_loadu_si128(a.add(at).cast()),
-                _mm_loadu_si128(b.add(at).cast()),
-            );
+            let equal = _mm_cmpeq_epi8(_mm_loadu_si128(a.add(at).cast()), _mm_loadu_si128(b.add(at).cast()));
             let mask = _mm_movemask_epi8(equal) as u32;
             if mask != 0xffff {
                 let first = at + (!mask).trailing_zeros() as usize;

@@ -30,11 +30,7 @@ fn encode(trapped: bool, exit_code: i32, text: Option<&str>, files: Result<Files
     let text_bytes = &text_bytes[..text_bytes.len().min(MAX_TEXT_BYTES)];
     let (files, left_out) = files.map_or_else(|bytes| (Files::new(), bytes), |files| (files, 0));
     let mut record = Vec::with_capacity(27 + text_bytes.len());
-    record.extend([
-        u8::from(trapped),
-        u8::from(linear_memory::was_denied()),
-        u8::from(text.is_some()),
-    ]);
+    record.extend([u8::from(trapped), u8::from(linear_memory::was_denied()), u8::from(text.is_some())]);
     record.extend(exit_code.to_le_bytes());
     record.extend(linear_memory::peak().to_le_bytes());
     record.extend(left_out.to_le_bytes());

@@ -19,11 +19,7 @@ type Data = Wasi<Surroundings>;
 const HOST_CALL_BYTES: usize = 8 << 20;
 
 /// What a run may leave in the file system. It lies in the heap, which the host makes larger than this.
-const FILES: Limits = Limits {
-    bytes: 24 << 20,
-    files: 4096,
-    open: 256,
-};
+const FILES: Limits = Limits { bytes: 24 << 20, files: 4096, open: 256 };
 
 /// The component's `outcome` record.
 #[derive(ComponentType, Lift)]
@@ -32,18 +28,6 @@ struct Outcome {
     #[component(name = "exit-code")]
     exit_code: i32,
     value: Option<String>,
-}
-
-/// One run.
-pub struct Run<'a> {
-    /// For the random generator.
-    pub seed: [u8; 32],
-    /// Names of the tools, one a line.
-    pub tools: &'a str,
-    /// Files to put under /input, as in `outcome`: length and name, length and bytes, again and again.
-    pub inputs: &'a [u8],
-    /// The source.
-    pub code: String,
 }
 
 struct Interpreter {
@@ -65,18 +49,12 @@ pub fn boot(seed: [u8; 32]) -> wasmtime::Result<()> {
     let component = forever(unsafe { Component::deserialize_raw(engine, image::component())? });
     let linker = forever(Linker::<Data>::new(engine));
     let mut root = linker.root();
-    root.func_wrap(
-        "fetch-url",
-        |_: StoreContextMut<Data>, (url, offset, format): (String, u64, String)| {
-            Ok((host::fetch_url(url, offset, format),))
-        },
-    )?;
-    root.func_wrap(
-        "call-tool",
-        |_: StoreContextMut<Data>, (name, arguments): (String, String)| {
-            Ok((host::call_tool(name, arguments),))
-        },
-    )?;
+    root.func_wrap("fetch-url", |_: StoreContextMut<Data>, (url, offset, format): (String, u64, String)| {
+        Ok((host::fetch_url(url, offset, format),))
+    })?;
+    root.func_wrap("call-tool", |_: StoreContextMut<Data>, (name, arguments): (String, String)| {
+        Ok((host::call_tool(name, arguments),))
+    })?;
     wcpod_wasi::add_to_linker(linker, component)?;
     let wasi = Wasi::new(Surroundings, seed, FILES, image::stdlib())
         .map_err(|error| wasmtime::format_err!("the standard library of the image: {error}"))?;
@@ -89,30 +67,24 @@ pub fn boot(seed: [u8; 32]) -> wasmtime::Result<()> {
     Ok(())
 }
 
-/// Runs code. Returns an encoded outcome, whatever happens.
-pub fn execute(run: Run) -> Vec<u8> {
-    // SAFETY: one thread, and the host makes no second call during the first.
-    let Some(interpreter) = (unsafe { (*INTERPRETER.0.get()).as_mut() }) else {
+fn interpreter() -> Option<&'static mut Interpreter> {
+    // SAFETY: one thread, and the host makes no second call during the first, so there is one reference at a time.
+    unsafe { (*INTERPRETER.0.get()).as_mut() }
+}
+
+/// Runs code with the tools named one a line. Returns an encoded outcome, whatever happens.
+pub fn execute(seed: [u8; 32], tools: &str, code: String) -> Vec<u8> {
+    let Some(interpreter) = interpreter() else {
         return outcome::trapped("the interpreter was not started");
     };
-    let tools = run.tools.lines().map(String::from).collect();
-    interpreter.store.data_mut().reseed(run.seed);
-    if let Err(error) = place_inputs(interpreter.store.data_mut(), run.inputs) {
-        return outcome::trapped(&error);
-    }
-    match interpreter
-        .execute
-        .call(&mut interpreter.store, (run.code, tools))
-    {
-        Ok((Outcome { exit_code, value },)) => outcome::returned(
-            exit_code,
-            value.as_deref(),
-            files_left(interpreter.store.data()),
-        ),
+    let tools = tools.lines().map(String::from).collect();
+    interpreter.store.data_mut().reseed(seed);
+    match interpreter.execute.call(&mut interpreter.store, (code, tools)) {
+        Ok((Outcome { exit_code, value },)) => {
+            outcome::returned(exit_code, value.as_deref(), files_left(interpreter.store.data()))
+        }
         Err(error) => match error.downcast_ref::<Exit>() {
-            Some(exit) => {
-                outcome::returned(exit.code.into(), None, files_left(interpreter.store.data()))
-            }
+            Some(exit) => outcome::returned(exit.code.into(), None, files_left(interpreter.store.data())),
             None => outcome::trapped(&format!("{error:?}")),
         },
     }
@@ -126,28 +98,25 @@ fn files_left(wasi: &Data) -> Result<outcome::Files, u64> {
     if bytes > outcome::MAX_FILE_BYTES {
         return Err(bytes);
     }
-    let content = |file: &wcpod_wasi::vfs::Left| {
-        files
-            .read(file.node, 0, file.size as usize)
-            .unwrap_or_default()
-    };
-    Ok(left
-        .iter()
-        .map(|file| (String::from(&*file.path), content(file)))
-        .collect())
+    let content = |file: &wcpod_wasi::vfs::Left| files.read(file.node, 0, file.size as usize).unwrap_or_default();
+    Ok(left.iter().map(|file| (String::from(&*file.path), content(file))).collect())
 }
 
-fn place_inputs(wasi: &mut Data, mut inputs: &[u8]) -> Result<(), String> {
-    while !inputs.is_empty() {
-        let (name, rest) = take(inputs).ok_or("malformed inputs")?;
+/// Places encoded files below /input. Returns how many.
+pub fn place_inputs(mut files: &[u8]) -> Result<u64, String> {
+    let wasi = interpreter().ok_or("the interpreter was not started")?.store.data_mut();
+    let mut count = 0;
+    while !files.is_empty() {
+        let (name, rest) = take(files).ok_or("malformed inputs")?;
         let (content, rest) = take(rest).ok_or("malformed inputs")?;
-        inputs = rest;
+        files = rest;
         let name = core::str::from_utf8(name).map_err(|_| "an input's name is not text")?;
         wasi.files_mut()
             .place("/input", name, content.to_vec(), clock::wall_clock_ns())
             .map_err(|error| format!("the input {name:?} cannot be placed: {error}"))?;
+        count += 1;
     }
-    Ok(())
+    Ok(count)
 }
 
 /// Splits a length and that many bytes off the front.

@@ -1,13 +1,22 @@
 //! The Rust side of the shim (guest/shim): mode, page recording, traps.
 use alloc::vec::Vec;
 
+/// What the shim prepares after each restore (guest/shim/shim.h).
+#[repr(C, align(32))]
+struct KnownTouches {
+    page_count: u64,
+    pages: *mut u64,
+    table_count: u64,
+    tables: *mut u64,
+}
+
 unsafe extern "C" {
     static shim_mode: u32;
-    static mut known_page_count: u64;
-    static mut known_pages: *mut u64;
+    static mut known: KnownTouches;
     static mut trap_handler: Option<TrapHandler>;
-    fn shim_record_faults(on: i32);
-    fn shim_recorded(pages: *mut *const u64) -> u64;
+    fn shim_record_faults();
+    fn shim_recorded_pages(pages: *mut *const u64) -> u64;
+    fn shim_recorded_tables(tables: *mut *const u64) -> u64;
 }
 
 /// Wasmtime's handler: instruction pointer, frame pointer, whether an address belongs to the trap, the address.
@@ -28,28 +37,36 @@ pub fn set_trap_handler(handler: TrapHandler) {
 /// Begins to log which pages fault.
 pub fn begin_recording() {
     // SAFETY: touches only the shim's own pages.
-    unsafe { shim_record_faults(1) }
+    unsafe { shim_record_faults() }
 }
 
-/// Keeps the logged pages as those to copy after every restore. Returns how many there are.
+/// Keeps what was logged: the pages to copy and the tables to make reachable after every restore. Returns the number of
+/// pages.
 pub fn keep_recorded_pages() -> usize {
-    let mut pages: Vec<u64> = {
-        let mut first = core::ptr::null();
-        // SAFETY: the shim returns a pointer to as many words as it counts, in pages that stay mapped.
-        unsafe {
-            let count = shim_recorded(&mut first);
-            shim_record_faults(0);
-            core::slice::from_raw_parts(first, count as usize).to_vec()
-        }
-    };
-    pages.sort_unstable();
-    pages.dedup();
-    let count = pages.len();
-    let list = pages.leak();
-    // SAFETY: one thread; the shim reads the list only right after a restore.
+    let pages = distinct(shim_recorded_pages);
+    let tables = distinct(shim_recorded_tables);
+    let (page_count, table_count) = (pages.len(), tables.len());
+    // SAFETY: one thread; the shim reads the lists only right after a restore.
     unsafe {
-        known_pages = list.as_mut_ptr();
-        known_page_count = count as u64;
+        known = KnownTouches {
+            page_count: page_count as u64,
+            pages: pages.leak().as_mut_ptr(),
+            table_count: table_count as u64,
+            tables: tables.leak().as_mut_ptr(),
+        };
     }
-    count
+    page_count
+}
+
+/// The addresses of a log, each once, in order.
+fn distinct(log: unsafe extern "C" fn(*mut *const u64) -> u64) -> Vec<u64> {
+    let mut first = core::ptr::null();
+    // SAFETY: the shim returns a pointer to as many words as it counts, in pages that stay mapped.
+    let mut addresses = unsafe {
+        let count = log(&mut first);
+        core::slice::from_raw_parts(first, count as usize).to_vec()
+    };
+    addresses.sort_unstable();
+    addresses.dedup();
+    addresses
 }

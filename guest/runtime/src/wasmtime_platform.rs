@@ -16,9 +16,7 @@ static THREAD_LOCAL: [AtomicPtr<u8>; 2] = [const { AtomicPtr::new(core::ptr::nul
 
 #[unsafe(no_mangle)]
 extern "C" fn wasmtime_tls_get(slot: usize) -> *mut u8 {
-    THREAD_LOCAL
-        .get(slot)
-        .map_or(core::ptr::null_mut(), |word| word.load(Ordering::Relaxed))
+    THREAD_LOCAL.get(slot).map_or(core::ptr::null_mut(), |word| word.load(Ordering::Relaxed))
 }
 
 #[unsafe(no_mangle)]

@@ -7,26 +7,19 @@ use crate::error::BridgeError;
 
 /// An exception of `wcpod.exceptions`, by name.
 pub fn named(class: &str, message: String) -> PyErr {
-    Python::attach(|py| {
-        match py
-            .import("wcpod.exceptions")
-            .and_then(|module| module.getattr(class))
-        {
-            Ok(class) => match class.call1((message,)) {
-                Ok(instance) => PyErr::from_value(instance),
-                Err(error) => error,
-            },
+    Python::attach(|py| match py.import("wcpod.exceptions").and_then(|module| module.getattr(class)) {
+        Ok(class) => match class.call1((message,)) {
+            Ok(instance) => PyErr::from_value(instance),
             Err(error) => error,
-        }
+        },
+        Err(error) => error,
     })
 }
 
 /// The exception for an error of the sandbox.
 pub fn to_python(error: BridgeError) -> PyErr {
     let class = match &error {
-        BridgeError::NoHypervisor { .. } | BridgeError::NoPermission { .. } => {
-            "HypervisorUnavailable"
-        }
+        BridgeError::NoHypervisor { .. } | BridgeError::NoPermission { .. } => "HypervisorUnavailable",
         BridgeError::ImageUnreadable { .. }
         | BridgeError::ImageInvalid { .. }
         | BridgeError::ImageVersion { .. }

@@ -34,9 +34,7 @@ impl FetchPolicy {
         if let Some(bytes) = max_url_bytes {
             inner = inner.with_max_url_bytes(bytes).map_err(error::policy)?;
         }
-        Ok(Self {
-            inner: inner.with_query(query),
-        })
+        Ok(Self { inner: inner.with_query(query) })
     }
 
     #[getter]
@@ -70,10 +68,7 @@ impl FetchSession {
         contact: Option<String>,
         pause: Option<f64>,
     ) -> PyResult<Self> {
-        let mut limits = FetchLimits {
-            contact,
-            ..FetchLimits::default()
-        };
+        let mut limits = FetchLimits { contact, ..FetchLimits::default() };
         if let Some(fetches) = fetches {
             limits.fetches = fetches;
         }
@@ -88,21 +83,13 @@ impl FetchSession {
             builder = builder.record(folder);
         }
         let session = py.detach(|| builder.build()).map_err(error::session)?;
-        Ok(Self {
-            inner: Arc::new(session),
-        })
+        Ok(Self { inner: Arc::new(session) })
     }
 }
 
 /// JSON of the page that `html` holds.
 #[pyfunction]
-pub fn extract_page(
-    py: Python<'_>,
-    html: &[u8],
-    content_type: &str,
-    url: &str,
-    limit: usize,
-) -> PyResult<String> {
+pub fn extract_page(py: Python<'_>, html: &[u8], content_type: &str, url: &str, limit: usize) -> PyResult<String> {
     let page = py.detach(|| egress::extract_page(html, content_type, url, limit));
     serde_json::to_string(&page).map_err(|error| error::named("SandboxError", error.to_string()))
 }

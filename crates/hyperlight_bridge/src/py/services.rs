@@ -44,10 +44,7 @@ impl CallRecord {
     /// JSON of the audit record of a fetch.
     #[getter]
     fn fetch(&self) -> Option<String> {
-        self.inner
-            .fetch
-            .as_ref()
-            .and_then(|record| serde_json::to_string(record).ok())
+        self.inner.fetch.as_ref().and_then(|record| serde_json::to_string(record).ok())
     }
 }
 
@@ -68,66 +65,30 @@ pub struct PythonServices {
 }
 
 impl HostServices for PythonServices {
-    fn fetch_url(
-        &self,
-        url: String,
-        offset: u64,
-        format: String,
-        deadline: Instant,
-    ) -> Option<Fetched> {
+    fn fetch_url(&self, url: String, offset: u64, format: String, deadline: Instant) -> Option<Fetched> {
         let session = self.session.as_ref()?;
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         // The guest's side checks the format too; here it is only never wrong.
-        let format = if format == "html" {
-            Format::Html
-        } else {
-            Format::Text
-        };
-        let mut reply = session.fetch(
-            &FetchRequest {
-                url,
-                offset,
-                format,
-            },
-            deadline,
-        );
+        let format = if format == "html" { Format::Html } else { Format::Text };
+        let mut reply = session.fetch(&FetchRequest { url, offset, format }, deadline);
         reply.audit.agent.clone_from(&self.agent);
         let page = serde_json::to_string(&reply.page).unwrap_or_else(|_| "null".into());
-        Some(Fetched {
-            page,
-            audit: reply.audit,
-        })
+        Some(Fetched { page, audit: reply.audit })
     }
 
-    fn call_tool(
-        &self,
-        name: &str,
-        arguments: &str,
-        deadline: Instant,
-    ) -> Result<String, ToolError> {
+    fn call_tool(&self, name: &str, arguments: &str, deadline: Instant) -> Result<String, ToolError> {
         let Some(dispatch) = &self.dispatch else {
-            return Err(ToolError {
-                class: "ToolError".into(),
-                message: format!("there is no tool {name:?}"),
-            });
+            return Err(ToolError { class: "ToolError".into(), message: format!("there is no tool {name:?}") });
         };
-        let left = deadline
-            .checked_duration_since(Instant::now())
-            .unwrap_or(Duration::ZERO)
-            .as_secs_f64();
+        let left = deadline.checked_duration_since(Instant::now()).unwrap_or(Duration::ZERO).as_secs_f64();
         Python::attach(|py| {
-            let called = dispatch
-                .call1(py, (name, arguments, left))
-                .and_then(|reply| reply.extract::<String>(py));
+            let called = dispatch.call1(py, (name, arguments, left)).and_then(|reply| reply.extract::<String>(py));
             called.map_err(|error| ToolError {
-                class: error
-                    .get_type(py)
-                    .name()
-                    .map_or_else(|_| "ToolError".into(), |name| name.to_string()),
-                message: error.value(py).str().map_or_else(
-                    |_| String::new(),
-                    |text| text.to_string_lossy().into_owned(),
-                ),
+                class: error.get_type(py).name().map_or_else(|_| "ToolError".into(), |name| name.to_string()),
+                message: error
+                    .value(py)
+                    .str()
+                    .map_or_else(|_| String::new(), |text| text.to_string_lossy().into_owned()),
             })
         })
     }
@@ -140,10 +101,7 @@ impl HostServices for PythonServices {
         let Some(on_call) = &self.on_call else { return };
         Python::attach(|py| {
             if let Err(error) = on_call.call1(py, (CallRecord::from(record.clone()),)) {
-                self.failure
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .get_or_insert(error);
+                self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
         });
     }

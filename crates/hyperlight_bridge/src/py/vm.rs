@@ -18,8 +18,7 @@ use crate::stop::{self, StopReason};
 /// SHA-256 of a guest image, after looking whether it is one.
 #[pyfunction]
 pub fn image_digest(py: Python<'_>, path: PathBuf) -> PyResult<String> {
-    py.detach(|| Ok(GuestImage::read(&path)?.digest().to_owned()))
-        .map_err(to_python)
+    py.detach(|| Ok(GuestImage::read(&path)?.digest().to_owned())).map_err(to_python)
 }
 
 /// The stop signal of one run.
@@ -131,10 +130,7 @@ impl MicroVm {
     }
 
     #[pyo3(signature = (code, *, inputs, seconds, memory_bytes, output_bytes, host_calls, stop, dispatch, tools, on_call, session, agent, warm))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "keyword arguments of a private function"
-    )]
+    #[expect(clippy::too_many_arguments, reason = "keyword arguments of a private function")]
     fn run(
         &self,
         py: Python<'_>,
@@ -174,20 +170,11 @@ impl MicroVm {
         };
         let report = self.with(py, |vm| {
             *stop.wake.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(vm.waker()));
-            let report = if warm {
-                vm.run_warm(request, Duration::ZERO)
-            } else {
-                vm.run(request)
-            };
+            let report = if warm { vm.run_warm(request, Duration::ZERO) } else { vm.run(request) };
             *stop.wake.lock().unwrap_or_else(PoisonError::into_inner) = None;
             report
         })?;
-        match services
-            .failure
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take()
-        {
+        match services.failure.lock().unwrap_or_else(PoisonError::into_inner).take() {
             Some(error) => Err(error),
             None => Ok(RunReport { inner: report }),
         }
@@ -196,14 +183,7 @@ impl MicroVm {
     /// Gives the virtual machine back. A run under way comes to its end first.
     fn close(&self, py: Python<'_>) {
         if self.process == process::id() {
-            py.detach(|| {
-                drop(
-                    self.inner
-                        .lock()
-                        .unwrap_or_else(PoisonError::into_inner)
-                        .take(),
-                )
-            });
+            py.detach(|| drop(self.inner.lock().unwrap_or_else(PoisonError::into_inner).take()));
         }
     }
 }
@@ -255,21 +235,12 @@ impl RunReport {
 
     #[getter]
     fn files<'py>(&self, py: Python<'py>) -> Vec<(String, Bound<'py, PyBytes>)> {
-        self.inner
-            .files
-            .iter()
-            .map(|(path, content)| (path.clone(), PyBytes::new(py, content)))
-            .collect()
+        self.inner.files.iter().map(|(path, content)| (path.clone(), PyBytes::new(py, content))).collect()
     }
 
     #[getter]
     fn calls(&self) -> Vec<CallRecord> {
-        self.inner
-            .calls
-            .iter()
-            .cloned()
-            .map(CallRecord::from)
-            .collect()
+        self.inner.calls.iter().cloned().map(CallRecord::from).collect()
     }
 
     #[getter]
