@@ -15,9 +15,10 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from canned_runtime import host_call, outcome
+from canned_runtime import CannedRuntime, host_call, outcome
 from wcpod import cli as command_line
 from wcpod.cli import cli
+from wcpod.commands import exit_codes
 from wcpod.exceptions import HypervisorUnavailable
 from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
 from wcpod.podcast.progress import CodeEnded, CodeStarted, HostCalled, SkillLoaded, StepEnded, StepStarted
@@ -58,13 +59,13 @@ def test_help_documents_the_exit_codes(command: str) -> None:
 )
 def test_wrong_options(arguments: tuple[str, ...], message: str) -> None:
     result = invoke(*arguments)
-    assert result.exit_code == command_line.USAGE
+    assert result.exit_code == exit_codes.USAGE
     assert message in " ".join(result.output.split())
 
 
 def test_source_that_is_not_utf8() -> None:
     result = invoke("exec", "-", input=b"print('\xff')")
-    assert result.exit_code == command_line.USAGE
+    assert result.exit_code == exit_codes.USAGE
     assert "the file is not UTF-8: byte 7" in result.output
 
 
@@ -73,13 +74,13 @@ def test_a_model_that_is_not_configured(monkeypatch: pytest.MonkeyPatch, tmp_pat
     for variable in ("OPENAI_API_KEY", "OPENAI_MODEL", "OPENAI_BASE_URL"):
         monkeypatch.delenv(variable, raising=False)
     result = invoke("run", "--model", "openai", "--out", str(tmp_path))
-    assert result.exit_code == command_line.NOT_CONFIGURED
+    assert result.exit_code == exit_codes.NOT_CONFIGURED
     assert "wcpod: the model openai is not configured: set OPENAI_MODEL" in result.output
 
 
 def test_a_missing_skill(tmp_path: Path) -> None:
     result = invoke("run", "--skills", str(tmp_path), "--out", str(tmp_path / "out"))
-    assert result.exit_code == command_line.NOT_CONFIGURED
+    assert result.exit_code == exit_codes.NOT_CONFIGURED
     assert "write-script/SKILL.md: No such file or directory" in result.output
     assert not (tmp_path / "out").exists()
 
@@ -90,7 +91,7 @@ def test_no_hypervisor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
     monkeypatch.setattr("wcpod.HyperlightRuntime", missing)
     result = invoke("run", "--out", str(tmp_path))
-    assert result.exit_code == command_line.NO_SANDBOX
+    assert result.exit_code == exit_codes.NO_SANDBOX
     assert "wcpod: /dev/kvm does not exist\nTo check this machine: wcpod doctor" in result.output
     assert list(tmp_path.iterdir()) == []
 
@@ -100,7 +101,7 @@ def test_the_day_exists(tmp_path: Path) -> None:
     kept = tmp_path / "260615" / "260615.simple.zh.txt"
     kept.write_text("kept")
     result = invoke("run", "--date", "2026-06-15", "--out", str(tmp_path))
-    assert result.exit_code == command_line.DAY_EXISTS
+    assert result.exit_code == exit_codes.DAY_EXISTS
     assert "holds an episode; a rehearsal does not replace it" in result.output
     assert kept.read_text() == "kept"
 
@@ -196,10 +197,94 @@ def test_run_twice_in_a_log(tmp_path: Path) -> None:
             "out/260615/episode.json",
         ]
     assert sorted(path.name for path in (tmp_path / "out" / "260615").iterdir()) == [
+        "260615.notes.md",
         "260615.simple.zh.txt",
         "260615.tranditional.zh.txt",
         "episode.json",
     ]
+
+
+@pytest.mark.microvm
+def test_run_json(tmp_path: Path) -> None:
+    command = [*WCPOD, "run", "--date", "2026-06-15", "--out", "out", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.isascii()
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = [event["event"] for event in events]
+    assert (kinds[0], kinds[-1]) == ("run_started", "finished")
+    assert events[0]["rehearsal"] is True
+    assert {kind: kinds.count(kind) for kind in set(kinds)} == {
+        "run_started": 1,
+        "step_started": 7,
+        "step_ended": 7,
+        "skill_loaded": 6,
+        "code_started": 7,
+        "code_ended": 7,
+        "host_called": 9,
+        "episode_saved": 1,
+        "finished": 1,
+    }
+    assert [event["seconds"] for event in events] == sorted(event["seconds"] for event in events)
+    blocked = next(event["call"] for event in events if event.get("call", {}).get("status") == "blocked")
+    assert blocked["reason"].startswith("host tables.example.com is not allowed")
+
+
+def test_run_json_says_how_it_failed(tmp_path: Path) -> None:
+    result = invoke("run", "--skills", str(tmp_path), "--out", str(tmp_path / "out"), "--json")
+    assert result.exit_code == exit_codes.NOT_CONFIGURED
+    failed = json.loads(result.stdout.splitlines()[-1])
+    assert (failed["event"], failed["exit_code"]) == ("failed", exit_codes.NOT_CONFIGURED)
+    assert "write-script/SKILL.md: No such file or directory" in failed["message"]
+
+
+@pytest.mark.microvm
+def test_a_killed_run_is_resumed(tmp_path: Path) -> None:
+    def command(out: str, *more: str) -> list[str]:
+        return [*WCPOD, "run", "--date", "2026-06-15", "--out", out, *more]
+
+    subprocess.run(command("whole"), cwd=tmp_path, capture_output=True, check=True)
+    with subprocess.Popen(command("cut", "--json"), cwd=tmp_path, stdout=subprocess.PIPE, text=True) as running:
+        assert running.stdout is not None
+        for line in running.stdout:
+            if json.loads(line)["event"] == "step_started" and json.loads(line)["step"] == "ContentAgent":
+                running.kill()
+                break
+    assert sorted(path.name for path in (tmp_path / "cut").iterdir()) == ["260615", "260615.checkpoints"]
+    done = subprocess.run(command("cut", "--resume"), cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "resume  after " in done.stdout
+    assert "start   SearchAgent" not in done.stdout
+    assert [path.name for path in (tmp_path / "cut").iterdir()] == ["260615"]
+    for name in ("260615.simple.zh.txt", "260615.tranditional.zh.txt", "260615.notes.md"):
+        assert (tmp_path / "cut/260615" / name).read_bytes() == (tmp_path / "whole/260615" / name).read_bytes()
+    records = [json.loads((tmp_path / out / "260615/episode.json").read_text()) for out in ("cut", "whole")]
+    assert records[0]["tool_call_counts"] == records[1]["tool_call_counts"]
+
+
+def test_a_failed_run_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("wcpod.HyperlightRuntime", lambda **_: CannedRuntime())
+    result = invoke("run", "--out", str(tmp_path), "--date", "2026-06-15")
+    assert result.exit_code == exit_codes.FAILED
+    assert result.output.endswith("To go on after the last finished step: the same command with --resume\n")
+    assert (tmp_path / "260615.checkpoints").is_dir()
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "code", "message"),
+    [
+        ("--audio", "nobody", exit_codes.NOT_CONFIGURED, "there is no audio plug-in 'nobody'; installed: none"),
+        (
+            "--base-address",
+            "ftp://example.org",
+            exit_codes.USAGE,
+            "the base address must be like https://example.org/podcast, not 'ftp://example.org'",
+        ),
+    ],
+)
+def test_wrong_products(tmp_path: Path, option: str, value: str, code: int, message: str) -> None:
+    result = invoke("run", "--out", str(tmp_path / "out"), option, value)
+    assert result.exit_code == code
+    assert message in " ".join(result.output.split())
 
 
 @pytest.mark.microvm

@@ -102,7 +102,7 @@ def test_a_text_without_two_scripts_leaves_every_file_as_it_was(tmp_path: Path, 
     with pytest.raises(ScriptFormatError):
         write(scripted_model(lambda _: [text]), tmp_path)
     assert files(tmp_path) == before
-    assert len(before) == 6
+    assert len(before) == 8
 
 
 @pytest.mark.parametrize("name", ["fetch_url", "read_skill_resource", "run_skill_script", "web_search"])

@@ -6,6 +6,7 @@ Only click is imported here; a command imports what it needs when it runs.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import dataclasses
 import datetime as dt
 import json
@@ -16,6 +17,16 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
+from wcpod.commands.exit_codes import (
+    DAY_EXISTS,
+    EXEC_NO_SANDBOX,
+    EXEC_TIMEOUT,
+    FAILED,
+    INTERRUPTED,
+    NO_SANDBOX,
+    NOT_CONFIGURED,
+    fail,
+)
 from wcpod.control_characters import neutralise
 from wcpod.exceptions import (
     FetchPolicyError,
@@ -29,10 +40,6 @@ from wcpod.exceptions import (
 
 if TYPE_CHECKING:
     from wcpod import ExecutionResult, HyperlightRuntime, Limits
-
-FAILED, USAGE, DAY_EXISTS, NO_SANDBOX, NOT_CONFIGURED = 1, 2, 3, 4, 5
-EXEC_TIMEOUT, EXEC_NO_SANDBOX = 124, 125
-INTERRUPTED = 130
 
 _LIMIT_TYPES: dict[str, type] = {"seconds": float, "memory_mib": int, "output_bytes": int, "host_calls": int}
 
@@ -109,6 +116,15 @@ def cli() -> None:
 )
 @click.option("--limits", type=LimitsOption(), help="Limits of each execution, for example seconds=10,host_calls=20.")
 @click.option("--force", is_flag=True, help="Write a day again that already has an episode.")
+@click.option(
+    "--base-address",
+    envvar="WCPOD_BASE_ADDRESS",
+    show_envvar=True,
+    help="Where OUT is published, for example https://example.org/podcast. Adds an RSS feed item.",
+)
+@click.option("--audio", help="Audio plug-in that reads the script aloud. None comes with wcpod.")
+@click.option("--resume", is_flag=True, help="Go on after the last finished step of a run that was cut off, if any.")
+@click.option("--json", "as_json", is_flag=True, help="Print what happens as one JSON object a line.")
 def run(
     day: dt.datetime | None,
     kind: str,
@@ -121,15 +137,23 @@ def run(
     length: tuple[int, int],
     limits: dict[str, float] | None,
     force: bool,
+    base_address: str | None,
+    audio: str | None,
+    resume: bool,
+    as_json: bool,
 ) -> None:
-    """Write the day's script: two text files and episode.json under OUT/YYMMDD.
+    """Write the day's script: two text files, show notes and episode.json under OUT/YYMMDD.
 
     Nothing appears before everything has worked, and an existing episode is kept unless --force is given. A rehearsal
     may always be replaced, and never replaces an episode of a real model.
 
+    After each step a checkpoint is kept beside the day's folder until the episode is saved. When a run was cut off,
+    the same command with --resume asks no agent again that was done.
+
     \b
     Example:
       wcpod run --date 2026-06-15
+      wcpod run --date 2026-06-15 --resume
       wcpod run --model foundry
       wcpod run --model openai --base-url http://127.0.0.1:8000/v1 --model-name qwen3
 
@@ -140,19 +164,38 @@ def run(
       130 interrupted
     """
     try:
-        from wcpod.podcast.day_folder import DayExists
+        from wcpod.podcast import feed
+        from wcpod.podcast.audio import AudioNotInstalled, load_narrator
+        from wcpod.podcast.day_folder import DayExists, DayFolder
+        from wcpod.podcast.event_lines import EventLines
         from wcpod.podcast.models import open_model
         from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
+        from wcpod.podcast.products import Products
         from wcpod.podcast.run import run_episode
         from wcpod.podcast.script_check import ScriptRules
         from wcpod.podcast.skills import SHIPPED_SKILLS
         from wcpod.podcast.terminal import progress_on
     except ImportError as error:
-        _fail(f"{error}. The podcast needs more packages: pip install 'wcpod[podcast]'", NOT_CONFIGURED)
+        fail(f"{error}. The podcast needs more packages: pip install 'wcpod[podcast]'", NOT_CONFIGURED)
 
     from wcpod import FetchPolicy, HyperlightRuntime
 
+    date = (day or dt.datetime.now()).date()
+    folder = DayFolder(out, date)
+    lines = EventLines(sys.stdout) if as_json else None
+
+    def give_up(message: str, code: int) -> NoReturn:
+        if code in (FAILED, NO_SANDBOX, INTERRUPTED) and folder.checkpoints.is_dir():
+            message += "\nTo go on after the last finished step: the same command with --resume"
+        if lines is not None:
+            lines.write("failed", message=message, exit_code=code)
+        fail(message, code)
+
     try:
+        products = Products(
+            base=feed.base_address(base_address) if base_address else None,
+            narrator=load_narrator(audio) if audio else None,
+        )
         model = open_model(kind, name=model_name, base_url=base_url)
         pages = archive or (SAMPLE_PAGES if model.rehearsal else None)
 
@@ -161,32 +204,43 @@ def run(
                 policy=FetchPolicy.bbc(), archive=pages, record=record, limits=_limits(limits or {})
             )
 
-        with progress_on(sys.stdout, rehearsal=model.rehearsal) as listener:
+        if lines is not None:
+            lines.write("run_started", day=date.isoformat(), model=model.name, rehearsal=model.rehearsal)
+        shown = contextlib.nullcontext(lines) if lines else progress_on(sys.stdout, rehearsal=model.rehearsal)
+        with shown as listener:
             episode = asyncio.run(
                 run_episode(
-                    day=(day or dt.datetime.now()).date(),
+                    day=date,
                     out=out,
                     model=model,
                     open_runtime=open_runtime,
                     skills=skills or SHIPPED_SKILLS,
                     rules=ScriptRules(shortest=length[0], longest=length[1]),
+                    products=products,
                     force=force,
+                    checkpoints=True,
+                    resume=resume,
                     listener=listener,
                 )
             )
     except DayExists as error:
-        _fail(str(error), DAY_EXISTS)
-    except (SkillError, ModelNotConfigured) as error:
-        _fail(str(error), NOT_CONFIGURED)
+        give_up(str(error), DAY_EXISTS)
+    except feed.BaseAddressError as error:
+        raise click.UsageError(str(error)) from None
+    except (SkillError, ModelNotConfigured, AudioNotInstalled) as error:
+        give_up(str(error), NOT_CONFIGURED)
     except (HypervisorUnavailable, GuestImageError, SandboxError) as error:
-        _fail(f"{error}\nTo check this machine: wcpod doctor", NO_SANDBOX)
+        give_up(f"{error}\nTo check this machine: wcpod doctor", NO_SANDBOX)
     except WcpodError as error:
-        _fail(str(error), FAILED)
+        give_up(str(error), FAILED)
     except KeyboardInterrupt:
-        _fail("interrupted; nothing was changed", INTERRUPTED)
+        give_up("interrupted; nothing was changed", INTERRUPTED)
     script = episode.record["script"]
+    if lines is not None:
+        lines.write("finished", folder=folder.path, **script)
+        return
     click.echo(f"{script['han_characters']} Han characters, about {script['estimated_minutes']} minutes")
-    for path in (episode.folder.simplified, episode.folder.traditional, episode.folder.episode):
+    for path in (folder.simplified, folder.traditional, folder.episode):
         click.echo(path)
 
 
@@ -238,9 +292,9 @@ def execute(
     except FetchPolicyError as error:
         raise click.UsageError(str(error)) from None
     except KeyboardInterrupt:
-        _fail("interrupted", INTERRUPTED)
+        fail("interrupted", INTERRUPTED)
     except WcpodError as error:
-        _fail(f"{error}\nTo check this machine: wcpod doctor", EXEC_NO_SANDBOX)
+        fail(f"{error}\nTo check this machine: wcpod doctor", EXEC_NO_SANDBOX)
     if as_json:
         click.echo(json.dumps(_as_json(result), ensure_ascii=True))
     else:
@@ -301,8 +355,3 @@ def _write(stream: TextIO, text: str) -> None:
     if stream.isatty():
         text = neutralise(text)
     click.echo(text.encode("utf-8", "backslashreplace"), file=stream, nl=False)
-
-
-def _fail(message: str, code: int) -> NoReturn:
-    click.echo(f"wcpod: {message}", err=True)
-    sys.exit(code)

@@ -16,7 +16,7 @@ import asyncio
 import contextlib
 import re
 import threading
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
@@ -153,6 +153,18 @@ class ToolCallCounts:
         """A copy, in the order in which the calls ended: (agent, call)."""
         with self._lock:
             return list(self._host_calls)
+
+    def restore(
+        self,
+        counts: Mapping[str, Mapping[str, int]],
+        rejected: Mapping[str, int],
+        host_calls: Iterable[tuple[str, HostCall]],
+    ) -> None:
+        """Go on from what `as_dict`, `rejected` and `host_calls` gave in an earlier process."""
+        with self._lock:
+            self._counts = {agent: dict(names) for agent, names in counts.items()}
+            self._rejected = dict(rejected)
+            self._host_calls = list(host_calls)
 
     def _bump(self, agent: str, name: str) -> None:
         names = self._counts.setdefault(agent, {})

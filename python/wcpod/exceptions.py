@@ -14,7 +14,9 @@
         ├── ToolSurfaceError    the model would see, or called, a tool that it may not use
         ├── ScriptFormatError   the last agent's text does not hold exactly two scripts
         ├── ScriptRejected      the scripts break the rules (podcast/script_check.py)
-        └── DayExists           the day's episode is there already (podcast/day_folder.py)
+        ├── DayExists           the day's episode is there already (podcast/day_folder.py)
+        ├── BaseAddressError    the base address of the feed makes no sense (podcast/feed.py)
+        └── AudioNotInstalled   there is no audio plug-in of that name (podcast/audio.py)
 
 A Python error inside the guest is none of these: it is a result (`ExecutionResult.kind == "error"`).
 """

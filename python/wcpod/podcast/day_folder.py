@@ -1,7 +1,8 @@
-"""The folder of one day's episode: `<out>/<YYMMDD>/`, its three files, and the lock of the run that writes them.
+"""The folder of one day's episode: `<out>/<YYMMDD>/`, its files, and the lock of the run that writes them.
 
 260615/260615.simple.zh.txt
 260615/260615.tranditional.zh.txt   (spelled so: the name is a contract)
+260615/260615.notes.md              (show notes; more products as they are asked for)
 260615/episode.json                 (written last: a day with it is complete)
 """
 
@@ -13,15 +14,13 @@ import fcntl
 import json
 import os
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from wcpod.exceptions import PipelineError
-
-_SCRATCH = ".writing-"
+from wcpod.podcast.file_exchange import clear_dead_exchanges, exchange_files, write_file
 
 Existing = Literal["nothing", "rehearsal", "episode"]
 
@@ -67,6 +66,11 @@ class DayFolder:
         """Where the drafts of a run that failed are kept, beside the folder of the day and never in it."""
         return self.out / f"{self.stamp}.drafts"
 
+    @property
+    def checkpoints(self) -> Path:
+        """Where a run keeps its checkpoints until its episode is saved."""
+        return self.out / f"{self.stamp}.checkpoints"
+
     def existing(self) -> Existing:
         """What the day holds. Files without a readable record count as an episode: they are not ours to lose."""
         if not any(path.exists() for path in (self.simplified, self.traditional, self.episode)):
@@ -91,34 +95,42 @@ class DayFolder:
         except OSError as error:
             raise PipelineError(f"cannot use the folder {self.path}: {error.strerror}") from error
         try:
-            for left_by_a_dead_run in self.path.glob(f"{_SCRATCH}*"):
-                shutil.rmtree(left_by_a_dead_run)
+            clear_dead_exchanges(self.path)
             yield
         finally:
             with contextlib.suppress(OSError):
                 self.path.rmdir()  # only succeeds when the run left nothing in it
             os.close(handle)
 
-    def publish(self, simplified: str, traditional: str, episode: Mapping[str, Any]) -> tuple[Path, Path, Path]:
+    def publish(
+        self,
+        simplified: str,
+        traditional: str,
+        episode: Mapping[str, Any],
+        products: Mapping[str, bytes] | None = None,
+    ) -> tuple[Path, ...]:
         """Replace the day's files by these, whole: each is complete on disk before the first takes its place.
+
+        Args:
+            products: Further files of the episode: ending of the name, such as "notes.md", and content. A product of
+                an earlier episode that this one does not have is removed.
 
         Raises:
             PipelineError: if that fails; then the files that the day had are as they were.
         """
-        record = json.dumps(episode, ensure_ascii=False, indent=2) + "\n"
-        targets = (self.simplified, self.traditional, self.episode)
+        files = {
+            self.simplified.name: simplified.encode(),
+            self.traditional.name: traditional.encode(),
+            **{f"{self.stamp}.{ending}": content for ending, content in (products or {}).items()},
+            self.episode.name: (json.dumps(episode, ensure_ascii=False, indent=2) + "\n").encode(),
+        }
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=self.path) as scratch:
-                written = [
-                    _write(Path(scratch) / target.name, text)
-                    for target, text in zip(targets, (simplified, traditional, record), strict=True)
-                ]
-                _exchange(written, targets, Path(scratch))
-            _sync_folder(self.path)
+            outdated = sorted(path.name for path in self.path.glob(f"{self.stamp}.*") if path.name not in files)
+            exchange_files(self.path, files, drop=outdated)
         except OSError as error:
             raise PipelineError(f"cannot write the episode into {self.path}: {error.strerror or error}") from error
-        return targets
+        return tuple(self.path / name for name in files)
 
     def keep_drafts(self, drafts: Sequence[str]) -> None:
         """Write the drafts of a failed run, in place of earlier ones. Best effort: the run has failed anyway."""
@@ -126,7 +138,8 @@ class DayFolder:
             shutil.rmtree(self.drafts, ignore_errors=True)
             self.drafts.mkdir(parents=True)
             for number, draft in enumerate(drafts, start=1):
-                _write(self.drafts / f"draft-{number}.md", draft.rstrip("\n") + "\n")
+                text = draft.rstrip("\n") + "\n"
+                write_file(self.drafts / f"draft-{number}.md", text.encode("utf-8", "backslashreplace"))
 
     def _open_locked(self) -> int:
         while True:
@@ -141,45 +154,3 @@ class DayFolder:
                 os.close(handle)
                 raise
             os.close(handle)
-
-
-def _write(path: Path, text: str) -> Path:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    return path
-
-
-def _exchange(written: list[Path], targets: tuple[Path, ...], scratch: Path) -> None:
-    """Move each written file to its target; on an error put back what was there."""
-    before: list[tuple[Path, Path | None]] = []
-    try:
-        for source, target in zip(written, targets, strict=True):
-            kept = scratch / f"{target.name}.before"
-            if target.exists():
-                _keep(target, kept)
-            before.append((target, kept if kept.exists() else None))
-            source.replace(target)
-    except BaseException:
-        for target, earlier in reversed(before):
-            if earlier is None:
-                target.unlink(missing_ok=True)
-            else:
-                earlier.replace(target)
-        raise
-
-
-def _keep(file: Path, copy: Path) -> None:
-    try:
-        os.link(file, copy)
-    except OSError:  # a file system without hard links
-        shutil.copy2(file, copy)
-
-
-def _sync_folder(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)

@@ -11,24 +11,27 @@ from typing import TYPE_CHECKING, Any
 
 from wcpod.podcast.hanzi import han_count
 from wcpod.podcast.models import Model
-from wcpod.podcast.run_record import RunRecord
+from wcpod.podcast.run_record import CodeRun, RunRecord, TimedCall
 from wcpod.podcast.scripts import Scripts
 
 if TYPE_CHECKING:
-    from wcpod.sandbox import HostCall, Isolation
+    from wcpod.sandbox import Isolation
 
 SCHEMA_VERSION = 1
+MOST_KEPT = 20_000
+"""Characters kept of each code, stdout and stderr."""
 HAN_PER_MINUTE = 260
 REHEARSAL_NOTE = "REHEARSAL: written by a scripted stand-in for a model from sample pages. Not news, not from the BBC."
 
 
 def episode_record(
-    *, day: dt.date, model: Model, isolation: Isolation, record: RunRecord, scripts: Scripts, seconds: float
+    *, day: dt.date, model: Model, isolation: Isolation, record: RunRecord, scripts: Scripts
 ) -> dict[str, Any]:
     """The content of `episode.json`, schema version 1.
 
     `tool_call_counts` is agent → tool → calls: `execute_code` and `load_skill` as the model called them,
-    `fetch_url` as the guest did, however each call ended. Times are in seconds.
+    `fetch_url` as the guest did, however each call ended. Times are in seconds, and `started` counts from the start
+    of the run; what an interrupted run did before its resumption is in all of it, the pause in between is not.
     """
     han = han_count(scripts.simplified)
     episode: dict[str, Any] = {
@@ -39,7 +42,8 @@ def episode_record(
         "tool_call_counts": record.counts.as_dict(),
         "rejected_tool_calls": record.counts.rejected(),
         "tokens": record.tokens,
-        "fetches": [_fetch(agent, call) for agent, call in record.counts.host_calls() if call.name == "fetch_url"],
+        "fetches": [_fetch(timed) for timed in record.host_calls if timed.call.name == "fetch_url"],
+        "executions": [_execution(run) for run in record.executions],
         "script": {
             "han_characters": han,
             "drafts": len(record.drafts),
@@ -48,10 +52,15 @@ def episode_record(
             "traditional_sha256": _sha256(scripts.traditional),
         },
         "seconds": {
-            "total": round(seconds, 3),
+            "total": round(record.elapsed(), 3),
             "steps": {step: round(spent, 3) for step, spent in record.step_seconds.items()},
-            "executions": [_execution_seconds(execution) for execution in record.executions],
+            "executions": [_execution_seconds(run) for run in record.executions],
+            "timeline": [
+                {"step": span.step, "started": round(span.started, 3), "seconds": round(span.seconds, 3)}
+                for span in record.steps
+            ],
         },
+        "resumed": record.resumed,
         "versions": _versions(),
     }
     if model.rehearsal:
@@ -59,10 +68,11 @@ def episode_record(
     return episode
 
 
-def _fetch(agent: str, call: HostCall) -> dict[str, Any]:
+def _fetch(timed: TimedCall) -> dict[str, Any]:
+    call = timed.call
     fetch = call.fetch  # None if the run ended before the fetch did
     return {
-        "agent": agent,
+        "agent": timed.agent,
         "status": call.status,
         "reason": call.reason,
         "url": fetch and fetch.url,
@@ -70,13 +80,32 @@ def _fetch(agent: str, call: HostCall) -> dict[str, Any]:
         "http_status": fetch and fetch.http_status,
         "sha256": fetch and fetch.sha256,
         "title": fetch and fetch.title,
+        "started": round(timed.started, 4),
         "seconds": round(call.seconds, 4),
     }
 
 
-def _execution_seconds(execution: Any) -> dict[str, Any]:
-    result = execution.result
-    return {"agent": execution.agent, "kind": result.kind, "seconds": round(result.usage.seconds, 4)}
+def _execution(run: CodeRun) -> dict[str, Any]:
+    return {
+        "agent": run.agent,
+        "kind": run.kind,
+        "exit_code": run.exit_code,
+        "started": round(run.started, 4),
+        "seconds": round(run.seconds, 4),
+        "code": _shortened(run.code),
+        "stdout": _shortened(run.stdout),
+        "stderr": _shortened(run.stderr),
+    }
+
+
+def _shortened(text: str) -> str:
+    if len(text) <= MOST_KEPT:
+        return text
+    return f"{text[:MOST_KEPT]}\n… {len(text) - MOST_KEPT} more characters\n"
+
+
+def _execution_seconds(run: CodeRun) -> dict[str, Any]:
+    return {"agent": run.agent, "kind": run.kind, "seconds": round(run.seconds, 4)}
 
 
 def _sha256(script: str) -> str:

@@ -16,6 +16,13 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class RunResumed:
+    """The run goes on where an earlier one stopped: `after` is the last step that was done."""
+
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
 class StepStarted:
     """A step of the graph begins."""
 
@@ -79,7 +86,15 @@ class EpisodeSaved:
 
 
 Event: TypeAlias = (
-    StepStarted | StepEnded | SkillLoaded | CodeStarted | CodeEnded | HostCalled | DraftReturned | EpisodeSaved
+    RunResumed
+    | StepStarted
+    | StepEnded
+    | SkillLoaded
+    | CodeStarted
+    | CodeEnded
+    | HostCalled
+    | DraftReturned
+    | EpisodeSaved
 )
 Listener: TypeAlias = Callable[[Event], None]
 

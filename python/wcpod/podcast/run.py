@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
-import time
+import json
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -11,18 +11,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from agent_framework import MiddlewareFailure
-from agent_framework.exceptions import AgentFrameworkException
+from agent_framework.exceptions import AgentFrameworkException, WorkflowCheckpointException
 
-from wcpod.exceptions import ModelError, PipelineError, WcpodError
+from wcpod.exceptions import ModelError, PipelineError, ScriptFormatError, WcpodError
+from wcpod.podcast.agents import AGENTS
+from wcpod.podcast.checkpoints import Checkpoints
 from wcpod.podcast.day_folder import DayExists, DayFolder
 from wcpod.podcast.episode import episode_record
 from wcpod.podcast.models import Model
-from wcpod.podcast.progress import EpisodeSaved, Listener, ignore
+from wcpod.podcast.products import NOTES_ONLY, Products
+from wcpod.podcast.progress import EpisodeSaved, Listener, RunResumed, ignore
 from wcpod.podcast.run_record import RunRecord
 from wcpod.podcast.script_check import DEFAULT_RULES, ScriptRejected, ScriptRules
 from wcpod.podcast.scripts import Scripts, save_scripts
 from wcpod.podcast.skills import SHIPPED_SKILLS, check_skills
-from wcpod.podcast.workflow import build_workflow, output_of
+from wcpod.podcast.workflow import SAVE, build_workflow, output_of
 
 if TYPE_CHECKING:
     from wcpod import HyperlightRuntime
@@ -44,15 +47,22 @@ async def run_episode(
     open_runtime: Callable[[], AbstractContextManager[HyperlightRuntime]],
     skills: Path = SHIPPED_SKILLS,
     rules: ScriptRules = DEFAULT_RULES,
+    products: Products = NOTES_ONLY,
     force: bool = False,
+    checkpoints: bool = False,
+    resume: bool = False,
     listener: Listener = ignore,
 ) -> Episode:
     """Write the episode of `day` into `out`. Safe to run twice: files appear whole, after everything else worked.
 
     Args:
+        products: What to make beside the scripts.
         open_runtime: Opens the one sandbox that the three agents share; called after the checks.
         force: Replace an episode that the day already has. A rehearsal never replaces an episode of a real model,
             and may itself be replaced without this.
+        checkpoints: Keep a checkpoint after each step in `<out>/<YYMMDD>.checkpoints/` until the episode is saved.
+        resume: Go on from the newest of these checkpoints, without asking an agent again that was done; from the
+            start if there is none. Implies `checkpoints`.
 
     Raises:
         SkillError: before any model call.
@@ -66,38 +76,55 @@ async def run_episode(
     """
     check_skills(skills)
     folder = DayFolder(out, day)
+    kept = Checkpoints(folder.checkpoints)
     with folder.lock():
+        last = await kept.last(day, model) if resume else None
+        if last is not None and not last.messages and folder.existing() != "nothing":
+            # Killed after everything was done.
+            kept.clear()
+            return Episode(folder, json.loads(folder.episode.read_text(encoding="utf-8")))
         _check_replaceable(folder, model, force=force)
-        started = time.monotonic()
         record = RunRecord(listener)
         with open_runtime() as runtime:
 
             def save(scripts: Scripts) -> dict[str, Any]:
                 _check_counters(record, runtime.host_call_counts)
                 episode = episode_record(
-                    day=day,
-                    model=model,
-                    isolation=runtime.isolation,
-                    record=record,
-                    scripts=scripts,
-                    seconds=time.monotonic() - started,
+                    day=day, model=model, isolation=runtime.isolation, record=record, scripts=scripts
                 )
-                record.tell(EpisodeSaved(save_scripts(scripts, folder, episode)))
+                files = save_scripts(scripts, folder, episode, products.of(scripts, episode, folder))
+                record.tell(EpisodeSaved(files))
                 return episode
 
+            if last is None:
+                kept.clear()
+            storage = kept.open() if checkpoints or resume else None
             workflow = build_workflow(model, runtime, record, save, rules=rules, skills=skills)
             try:
-                result = await workflow.run(day.isoformat())
+                if last is None:
+                    result = await workflow.run(day.isoformat(), checkpoint_storage=storage)
+                else:
+                    record.tell(RunResumed(after=next(iter(last.messages), SAVE)))
+                    result = await workflow.run(checkpoint_id=last.checkpoint_id, checkpoint_storage=storage)
             except MiddlewareFailure as failure:
                 if isinstance(failure.__cause__, WcpodError):
                     raise failure.__cause__ from None
                 raise PipelineError(str(failure)) from failure
-            except ScriptRejected:
-                folder.keep_drafts(record.drafts)
+            except (ModelError, ScriptFormatError, ScriptRejected) as refused:
+                if isinstance(refused, ScriptRejected):
+                    folder.keep_drafts(record.drafts)
+                if storage is not None and record.open_step not in AGENTS:
+                    await kept.forget_last()
                 raise
+            except WorkflowCheckpointException as error:
+                raise PipelineError(
+                    f"cannot go on from the checkpoints in {folder.checkpoints} ({error}); start again without --resume"
+                ) from error
             except AgentFrameworkException as error:
                 raise ModelError(f"the model {model.name} failed: {error}") from error
-            return Episode(folder, output_of(result))
+            output = output_of(result)
+        kept.clear()
+        return Episode(folder, output)
 
 
 def _check_replaceable(folder: DayFolder, model: Model, *, force: bool) -> None:
@@ -116,5 +143,10 @@ def _check_counters(record: RunRecord, host: dict[str, dict[str, int]]) -> None:
     for agent, call in record.counts.host_calls():
         names = counted.setdefault(agent, {})
         names[call.name] = names.get(call.name, 0) + 1
-    if counted != host:
-        raise PipelineError(f"the counters disagree: {counted} were counted, but the host served {host}")
+    served = {agent: dict(names) for agent, names in record.host_calls_before_resume.items()}
+    for agent, numbers in host.items():
+        names = served.setdefault(agent, {})
+        for name, number in numbers.items():
+            names[name] = names.get(name, 0) + number
+    if counted != served:
+        raise PipelineError(f"the counters disagree: {counted} were counted, but the host served {served}")

@@ -78,18 +78,23 @@ def parse_scripts(text: str) -> Scripts:
     return Scripts(simplified=first.text, traditional=second.text)
 
 
-def save_scripts(scripts: Scripts, folder: DayFolder, episode: Mapping[str, Any]) -> tuple[Path, Path, Path]:
-    """Write both scripts and `episode.json` into the folder of the day: all of them, or none.
+def save_scripts(
+    scripts: Scripts,
+    folder: DayFolder,
+    episode: Mapping[str, Any],
+    products: Mapping[str, bytes] | None = None,
+) -> tuple[Path, ...]:
+    """Write both scripts, the products and `episode.json` into the folder of the day: all of them, or none.
 
     Each file ends with exactly one line end. Files that the day already had stay as they were on any error.
 
     Returns:
-        The paths of the simplified script, the traditional script and `episode.json`.
+        The paths of the simplified script, the traditional script, each product and `episode.json`.
 
     Raises:
         PipelineError: if they cannot be written, for example because the disk is full.
     """
-    return folder.publish(scripts.simplified + "\n", scripts.traditional + "\n", episode)
+    return folder.publish(scripts.simplified + "\n", scripts.traditional + "\n", episode, products)
 
 
 def _fenced_blocks(text: str) -> list[_Block]:

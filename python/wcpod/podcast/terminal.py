@@ -20,6 +20,7 @@ from wcpod.podcast.progress import (
     Event,
     HostCalled,
     Listener,
+    RunResumed,
     SkillLoaded,
     StepEnded,
     StepStarted,
@@ -102,6 +103,8 @@ def describe(event: Event) -> str:
             return neutralise(f"draft   {draft} goes back: {' '.join(problems)}").replace("\n", " ")
         case EpisodeSaved(files):
             return f"saved   {files[0].parent}"
+        case RunResumed(after):
+            return f"resume  after {after}"
         case StepStarted(step):
             return f"start   {step}"
         case _:

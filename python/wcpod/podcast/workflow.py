@@ -28,12 +28,15 @@ from agent_framework import (
 from wcpod.codeact import Runtime
 from wcpod.exceptions import ModelError, PipelineError, ScriptFormatError
 from wcpod.podcast.agents import AGENTS, build_agent
+from wcpod.podcast.checkpoints import WORKFLOW, model_label
 from wcpod.podcast.models import Model
 from wcpod.podcast.progress import DraftReturned
 from wcpod.podcast.run_record import RunRecord
 from wcpod.podcast.script_check import ScriptRejected, ScriptRules, check_scripts
 from wcpod.podcast.scripts import Scripts, parse_scripts
 from wcpod.podcast.skills import SHIPPED_SKILLS
+
+SAVE = "save_scripts"
 
 _GATHER = "The day is {day}. Gather the news of the FIFA World Cup 2026 for today's episode."
 _SHAPE = "The day is {day}. Shape the content of today's episode from what SearchAgent gathered.\n{material}"
@@ -72,17 +75,27 @@ def final_text(prior: AgentExecutorResponse) -> str:
 class Prepare(Executor):
     """Starts the day: keeps it in the workflow's state and asks SearchAgent for its news."""
 
-    def __init__(self, record: RunRecord) -> None:
+    def __init__(self, record: RunRecord, model: Model) -> None:
         super().__init__("prepare")
         self._record = record
+        self._model = model
 
     @handler
     async def prepare(self, day: str, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
         """Take the day as YYYY-MM-DD."""
         self._record.begin("prepare")
         ctx.set_state("day", dt.date.fromisoformat(day).isoformat())
+        ctx.set_state("model", model_label(self._model))
         await ctx.send_message(_request(_GATHER.format(day=day)))
         self._record.begin(AGENTS[0])
+
+    async def on_checkpoint_save(self) -> dict[str, Any]:
+        """Every checkpoint carries the record of the run."""
+        return self._record.as_state()
+
+    async def on_checkpoint_restore(self, state: dict[str, Any]) -> None:
+        """The record goes on from the checkpoint."""
+        self._record.restore(state)
 
 
 class Adapt(Executor):
@@ -111,7 +124,7 @@ class SaveScripts(Executor):
     """
 
     def __init__(self, save: Save, *, rules: ScriptRules, record: RunRecord) -> None:
-        super().__init__("save_scripts")
+        super().__init__(SAVE)
         self._save = save
         self._rules = rules
         self._record = record
@@ -157,7 +170,7 @@ def build_workflow(
     search, content, script = (
         AgentExecutor(build_agent(name, model, runtime, record, skills=skills), id=name) for name in AGENTS
     )
-    prepare = Prepare(record)
+    prepare = Prepare(record, model)
     saving = SaveScripts(save, rules=rules, record=record)
     chain = [
         prepare,
@@ -169,7 +182,7 @@ def build_workflow(
         saving,
     ]
     builder = WorkflowBuilder(
-        name="wcpod", start_executor=prepare, output_from=[saving], intermediate_output_from="all_other"
+        name=WORKFLOW, start_executor=prepare, output_from=[saving], intermediate_output_from="all_other"
     )
     return builder.add_chain(chain).add_edge(saving, script).build()
 

@@ -1,0 +1,1 @@
+"""The commands of `wcpod` beyond those of `wcpod.cli`, one file each. Only click is imported before a command runs."""

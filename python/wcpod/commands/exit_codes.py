@@ -1,0 +1,18 @@
+"""Exit codes, and the way to end with one."""
+
+from __future__ import annotations
+
+import sys
+from typing import NoReturn
+
+import click
+
+FAILED, USAGE, DAY_EXISTS, NO_SANDBOX, NOT_CONFIGURED = 1, 2, 3, 4, 5
+EXEC_TIMEOUT, EXEC_NO_SANDBOX = 124, 125
+INTERRUPTED = 130
+
+
+def fail(message: str, code: int) -> NoReturn:
+    """Say what went wrong on standard error, and end."""
+    click.echo(f"wcpod: {message}", err=True)
+    sys.exit(code)

@@ -1,0 +1,71 @@
+"""The checkpoints of a run: one after each step of the graph, kept beside the day until its episode is saved.
+
+They are the framework's own files, and those hold pickled values: whoever can write into the folder decides what a
+resumed run does. The folder is for its owner alone.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import shutil
+from pathlib import Path
+
+from agent_framework import FileCheckpointStorage, WorkflowCheckpoint
+
+from wcpod.exceptions import PipelineError
+from wcpod.podcast.models import Model
+
+WORKFLOW = "wcpod"
+
+
+class Checkpoints:
+    """The checkpoints in `folder`, of one day's run."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def open(self) -> FileCheckpointStorage:
+        """The storage to run with.
+
+        Raises:
+            PipelineError: if the folder cannot be made.
+        """
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise PipelineError(f"cannot use the folder {self._folder}: {error.strerror}") from error
+        return FileCheckpointStorage(self._folder)
+
+    async def last(self, day: dt.date, model: Model) -> WorkflowCheckpoint | None:
+        """The newest checkpoint, or None if no step was done.
+
+        Raises:
+            PipelineError: if it is of another model, which would have half an episode each.
+        """
+        if not self._folder.is_dir():
+            return None
+        checkpoint = await self.open().get_latest(workflow_name=WORKFLOW)
+        if checkpoint is None or checkpoint.state.get("day") != day.isoformat():
+            return None
+        begun_by, written_by = checkpoint.state["model"], model_label(model)
+        if begun_by != written_by:
+            raise PipelineError(
+                f"the run to resume was begun by the model {begun_by}, not {written_by}; "
+                "choose that one, or start again without --resume"
+            )
+        return checkpoint
+
+    async def forget_last(self) -> None:
+        """Remove the newest checkpoint: the answer in it could not be used, and its agent is to be asked again."""
+        storage = self.open()
+        if (newest := await storage.get_latest(workflow_name=WORKFLOW)) is not None:
+            await storage.delete(newest.checkpoint_id)
+
+    def clear(self) -> None:
+        """Remove them all."""
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def model_label(model: Model) -> str:
+    """Kind and name, as in `openai:qwen3`."""
+    return f"{model.kind}:{model.name}"

@@ -1,0 +1,39 @@
+"""What an episode has beside its scripts: show notes always; a feed item and audio when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from wcpod.podcast.audio import Narrator
+from wcpod.podcast.day_folder import DayFolder
+from wcpod.podcast.feed import feed_of
+from wcpod.podcast.scripts import Scripts
+from wcpod.podcast.show_notes import show_notes
+
+
+@dataclass(frozen=True, slots=True)
+class Products:
+    """The products to make.
+
+    Attributes:
+        base: Address under which the folder of the days is published (`feed.base_address`); makes a feed item.
+        narrator: Reads the script aloud; makes an audio file.
+    """
+
+    base: str | None = None
+    narrator: Narrator | None = None
+
+    def of(self, scripts: Scripts, episode: Mapping[str, Any], folder: DayFolder) -> dict[str, bytes]:
+        """The files: ending of the name → content."""
+        files = {"notes.md": show_notes(scripts, episode).encode()}
+        audio = None if self.narrator is None else self.narrator(scripts.simplified)
+        if audio is not None:
+            files[audio.ending] = audio.data
+        if self.base is not None:
+            files["rss.xml"] = feed_of(scripts, episode, folder, base=self.base, audio=audio)
+        return files
+
+
+NOTES_ONLY = Products()
