@@ -317,15 +317,17 @@ trap_thunk:
   call forward_trap
   ud2
 
-/* General protection. From ring 3 it is nearly always `out` (opcode ef), which ring 3 may not execute. */
+/* General protection. From ring 3 it is an instruction that ring 3 may not execute: `out`, and the moves that Hyperlight's
+ * guest library does in every call, each done here in as few instructions as possible. The rest is done in C. */
 general_protection_entry:
   push rax
   push rbx
   test byte ptr [rsp + 32], 3
   jz 2f
   mov rbx, [rsp + 24]
-  cmp byte ptr [rbx], 0xef
-  jne 2f
+  mov eax, [rbx]
+  cmp al, 0xef                  /* out dx, eax */
+  jne 5f
   cmp dx, PORT_HALT
   je 3f
   inc qword ptr [rsp + 24]
@@ -333,6 +335,44 @@ general_protection_entry:
   pop rax
   add rsp, 8
   out dx, eax
+  iretq
+5:
+  and eax, 0xffffff
+  cmp eax, 0xd8200f             /* mov rax, cr3 */
+  jne 6f
+  mov rax, cr3
+  jmp 8f
+6:
+  cmp eax, 0xd9200f             /* mov rcx, cr3 */
+  jne 6f
+  mov rcx, cr3
+  jmp 7f
+6:
+  cmp eax, 0xda200f             /* mov rdx, cr3 */
+  jne 6f
+  mov rdx, cr3
+  jmp 7f
+6:
+  cmp eax, 0xc0200f             /* mov rax, cr0 */
+  jne 6f
+  mov rax, cr0
+  jmp 8f
+6:
+  cmp eax, 0xc0220f             /* mov cr0, rax: write protection stays as it is */
+  je 7f
+  cmp eax, 0x39010f             /* invlpg [rcx] */
+  jne 2f
+  invlpg [rcx]
+7:
+  add qword ptr [rsp + 24], 3
+  pop rbx
+  pop rax
+  add rsp, 8
+  iretq
+8:
+  add qword ptr [rsp + 24], 3
+  pop rbx
+  add rsp, 16
   iretq
 2:
   pop rbx

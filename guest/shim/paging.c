@@ -251,19 +251,12 @@ SHIM int resolve_page_fault(struct fault_frame *frame) {
     copy_on_write(root, address, entry);
     if (shim_mode == MODE_RING0) invalidate(address);
   }
-  if (STATE->recording) record_fault(address);
+  if (!known.page_count) record_fault(address);
   return 1;
 }
 
-/* Runtime: from now on pages that fault are logged. Tables are, always. */
-void shim_record_faults(void) {
-  ((volatile u64 *)FAULT_LOG)[0] = 0;
-  STATE->recording = 1;
-}
-
-/* Runtime: what was logged. */
+/* Runtime: what was logged since the restore. */
 u64 shim_recorded_pages(u64 **pages) {
-  STATE->recording = 0;
   *pages = (u64 *)FAULT_LOG + 1;
   return ((volatile u64 *)FAULT_LOG)[0];
 }

@@ -29,10 +29,9 @@ struct shim_state {
   u64 tables_base;  /* physical address of the first table page of the snapshot */
   u64 table_pages;  /* how many there are */
   u64 ready;        /* 1 once the tables and the known pages were prepared */
-  u64 recording;    /* 1 while faults are logged */
   u64 *alias[4];    /* entries that map the first table page of each 2 MiB of tables (ring-3 mode) */
 };
-/* What a run is known to touch, found by recording one; set by the runtime before the snapshot. */
+/* What a run is known to touch; set by the runtime before the snapshot. As long as nothing is known, faults are logged. */
 struct known_touches {
   u64 page_count;
   u64 *pages;       /* pages that it dirties */

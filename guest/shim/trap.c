@@ -113,8 +113,8 @@ SHIM static u64 *register_of(struct trap_frame *frame, int number) {
   }
 }
 
-/* The few privileged moves that Hyperlight's guest library does: reading control registers, setting CR0.WP (which we
- * keep), invlpg. */
+/* The privileged moves of Hyperlight's guest library, in the registers that entry.S does not look for: reading control
+ * registers, setting CR0.WP (which we keep), invlpg. */
 SHIM void shim_general_protection(struct trap_frame *frame) {
   const u8 *code = (const u8 *)frame->rip;
   int prefix = 0, rex_b = 0;

@@ -319,9 +319,8 @@ fn record_known_pages(
 ) -> Result<u64, BridgeError> {
     sandbox.restore(snapshot).map_err(|error| BridgeError::RestoreFailed { reason: error.to_string() })?;
     let failed = |error: HyperlightError| boot_error(path, &error);
-    sandbox.call::<u64>("RecordPages", true).map_err(failed)?;
     rehearsal_run(sandbox, watchdog, path)?;
-    sandbox.call::<u64>("RecordPages", false).map_err(failed)
+    sandbox.call::<u64>("KeepTouched", ()).map_err(failed)
 }
 
 fn encode_inputs(inputs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, BridgeError> {

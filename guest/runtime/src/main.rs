@@ -1,6 +1,6 @@
 //! The guest: CPython as a Wasm component, on Wasmtime, on nothing.
 //!
-//! The host calls `Boot` once, `Execute` for each run, after `PlaceInputs` where there are any, and `RecordPages` around
+//! The host calls `Boot` once, `Execute` for each run, after `PlaceInputs` where there are any, and `KeepTouched` after
 //! the rehearsal whose dirtied pages are to be copied up front after every restore. Everything the component may reach is
 //! in this address space, apart from three host functions: `FetchUrl`, `CallTool` and `Sleep`.
 //!
@@ -76,16 +76,11 @@ fn execute(
     output_window::store_outcome(&record)
 }
 
-/// Before a rehearsal run (`on`): begins to log page faults. After it: keeps the logged pages as the known ones, and
-/// returns how many they are.
-#[guest_function("RecordPages")]
-fn record_pages(on: bool) -> u64 {
-    if on {
-        shim::begin_recording();
-        0
-    } else {
-        shim::keep_recorded_pages() as u64
-    }
+/// After a rehearsal run from a restored snapshot: keeps the pages that it touched as those to prepare after every
+/// restore. Returns how many are copied.
+#[guest_function("KeepTouched")]
+fn keep_touched() -> u64 {
+    shim::keep_touched() as u64
 }
 
 fn seed(words: [u64; 4]) -> [u8; 32] {

@@ -14,7 +14,6 @@ unsafe extern "C" {
     static shim_mode: u32;
     static mut known: KnownTouches;
     static mut trap_handler: Option<TrapHandler>;
-    fn shim_record_faults();
     fn shim_recorded_pages(pages: *mut *const u64) -> u64;
     fn shim_recorded_tables(tables: *mut *const u64) -> u64;
 }
@@ -34,15 +33,9 @@ pub fn set_trap_handler(handler: TrapHandler) {
     unsafe { trap_handler = Some(handler) }
 }
 
-/// Begins to log which pages fault.
-pub fn begin_recording() {
-    // SAFETY: touches only the shim's own pages.
-    unsafe { shim_record_faults() }
-}
-
-/// Keeps what was logged: the pages to copy and the tables to make reachable after every restore. Returns the number of
-/// pages.
-pub fn keep_recorded_pages() -> usize {
+/// Keeps what was logged since the restore: the pages to copy and the tables to make reachable after every later one.
+/// Returns the number of pages.
+pub fn keep_touched() -> usize {
     let pages = distinct(shim_recorded_pages);
     let tables = distinct(shim_recorded_tables);
     let (page_count, table_count) = (pages.len(), tables.len());
