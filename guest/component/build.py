@@ -87,7 +87,7 @@ def build_stdlib(folder: Path, packages: list[str]) -> bytes:
     return archive.pack(stage)
 
 
-def build_component(folder: Path, packages: list[str]) -> bytes:
+def build_component(folder: Path, _packages: list[str]) -> bytes:
     """The component, with the interpreter as it is after ``wcpod_guest`` was imported."""
     print("Building the Python component (about half a minute)", flush=True)
     sources = folder / "sources"

@@ -3,6 +3,7 @@
 # Functions below look built-in names up in a copy, which no code in the sandbox can change.
 __builtins__ = dict(vars(__import__("builtins")))
 
+import atexit
 import builtins
 import linecache
 import os
@@ -23,6 +24,9 @@ HOME = "/tmp"
 
 #: Longest value that is given back, in characters.
 VALUE_CHARACTERS = 4096
+
+#: Frames at either end of a traceback that are printed.
+TRACEBACK_FRAMES = 1000
 
 _S32 = 1 << 31
 
@@ -51,7 +55,9 @@ class Executor:
         sys.modules["__main__"] = main
         try:
             value = _run(code, main.__dict__)
-            return 0, None if value is None else _bounded(repr(value))
+            text = None if value is None else _bounded(repr(value))
+            atexit._run_exitfuncs()
+            return 0, text
         except SystemExit as end:
             return self._exit_code(end.code), None
         except _Exception as error:
@@ -84,6 +90,7 @@ class Executor:
     def _report(self, error: BaseException) -> None:
         """Prints a traceback as CPython does, without the frames of this package."""
         try:
+            _shorten(error)
             report = TracebackException.from_exception(error)
             _hide_own_frames(report)
             self._print("".join(report.format()))
@@ -127,6 +134,17 @@ def _bounded(text: str) -> str:
     if len(text) > VALUE_CHARACTERS:
         text = f"{text[:VALUE_CHARACTERS]}… ({len(text)} characters)"
     return clean(text)
+
+
+def _shorten(error: BaseException) -> None:
+    """Takes the middle out of a traceback that is too long to be printed in time."""
+    frames = []
+    traceback = error.__traceback__
+    while traceback is not None:
+        frames.append(traceback)
+        traceback = traceback.tb_next
+    if len(frames) > 2 * TRACEBACK_FRAMES:
+        frames[TRACEBACK_FRAMES].tb_next = frames[-TRACEBACK_FRAMES]
 
 
 def _hide_own_frames(report: TracebackException) -> None:

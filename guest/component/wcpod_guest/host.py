@@ -97,13 +97,17 @@ def _fetch_arguments(url: object = None, offset: object = 0, format: object = "t
 
 
 def _arguments_json(kwargs: dict[str, object]) -> str:
-    text = _encode(kwargs)
+    too_deep = f"call_tool: arguments are nested deeper than {ARGUMENT_DEPTH} levels"
+    try:
+        text = _encode(kwargs)
+    except RecursionError:
+        raise ValueError(too_deep) from None
     layer: list[object] = [kwargs]
     depth = 0
     while layer:
         depth += 1
         if depth > ARGUMENT_DEPTH:
-            raise ValueError(f"call_tool: arguments are nested deeper than {ARGUMENT_DEPTH} levels")
+            raise ValueError(too_deep)
         layer = [
             child
             for parent in layer

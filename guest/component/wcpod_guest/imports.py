@@ -21,7 +21,7 @@ class _Missing:
     """The last finder: nobody else found the module."""
 
     @staticmethod
-    def find_spec(name: str, path: object = None, target: ModuleType | None = None) -> None:
+    def find_spec(name: str, path: object = None, _target: ModuleType | None = None) -> None:
         # find_spec of importlib.util only asks; names that start with "_" are accelerators that modules try.
         if path is not None or name.startswith("_") or sys._getframe(1).f_code.co_name != "_find_spec":
             return
@@ -39,6 +39,8 @@ def _what_is_there(name: str) -> str:
     if packages:
         there += " and " + ", ".join(entry.removesuffix(".py") for entry in packages)
     instead = _INSTEAD.get(name)
+    if instead is None and name in sys.stdlib_module_names:
+        instead = "a part of the standard library that cannot work in this sandbox"
     return f"{instead}; available: {there}" if instead else f"available: {there}; nothing can be installed"
 
 

@@ -10,11 +10,21 @@ _write = posix.write
 class Streams:
     """Opens the standard streams of a run."""
 
+    def __init__(self) -> None:
+        self._open_all()
+
+    def _open_all(self) -> None:
+        self._stdin = self.open(0, "r", "<stdin>")
+        self._stdout = self.open(1, "w", "<stdout>")
+        self._stderr = self.open(2, "w", "<stderr>")
+
     def begin(self) -> None:
-        """Gives the run streams of its own, whatever another did to its."""
-        sys.stdin = sys.__stdin__ = self.open(0, "r", "<stdin>")
-        sys.stdout = sys.__stdout__ = self.open(1, "w", "<stdout>")
-        sys.stderr = sys.__stderr__ = self.open(2, "w", "<stderr>")
+        """Gives the run its streams, new ones if another has closed any."""
+        if self._stdin.closed or self._stdout.closed or self._stderr.closed:
+            self._open_all()
+        sys.stdin = sys.__stdin__ = self._stdin
+        sys.stdout = sys.__stdout__ = self._stdout
+        sys.stderr = sys.__stderr__ = self._stderr
 
     def open(self, descriptor: int, mode: str, name: str) -> io.TextIOWrapper:
         """One stream: UTF-8, no translation of line ends on output, and no error for what is not text."""

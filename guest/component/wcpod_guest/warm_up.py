@@ -53,7 +53,7 @@ def run() -> None:
     for name in MODULES:
         importlib.import_module(name)
     streams = sys.stdin, sys.stdout, sys.stderr
-    executor = Executor(Host(lambda url, offset, format: "{}", lambda name, arguments: "{}"), _Nowhere())
+    executor = Executor(Host(lambda *_: "{}", lambda *_: "{}"), _Nowhere())
     for _ in range(20):
         for program in _PROGRAMS:
             executor.run(program, ["add"])
@@ -63,7 +63,7 @@ def run() -> None:
 class _Nowhere(Streams):
     """Standard streams that keep nothing."""
 
-    def open(self, descriptor: int, mode: str, name: str) -> io.TextIOWrapper:
+    def open(self, *_: object) -> io.TextIOWrapper:
         return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
 
     def write_error(self, data: bytes) -> None:

@@ -1,6 +1,7 @@
-//! `wasi:cli`: no arguments, no environment, no terminal, and an end that the embedder can tell
+//! `wasi:cli`: no arguments, a home, no terminal, and an end that the embedder can tell
 //! from a trap.
 use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -24,43 +25,29 @@ impl fmt::Display for Exit {
 
 impl core::error::Error for Exit {}
 
+/// The component's home directory, the only thing in its environment.
+const HOME: &str = "/tmp";
+
 /// A terminal; none is ever handed out.
 pub(crate) struct Terminal;
 
-pub(crate) fn define<H: Host>(
-    instance: &mut LinkerInstance<'_, Wasi<H>>,
-    name: &str,
-) -> wasmtime::Result<()> {
+pub(crate) fn define<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>, name: &str) -> wasmtime::Result<()> {
     match name {
         "environment" => {
-            instance.func_wrap("get-environment", |_: Context<H>, (): ()| {
-                Ok((Vec::<(String, String)>::new(),))
-            })?;
-            instance.func_wrap("get-arguments", |_: Context<H>, (): ()| {
-                Ok((Vec::<String>::new(),))
-            })?;
+            instance.func_wrap("get-environment", |_: Context<H>, (): ()| Ok((vec![("HOME", HOME)],)))?;
+            instance.func_wrap("get-arguments", |_: Context<H>, (): ()| Ok((Vec::<String>::new(),)))?;
             instance.func_wrap("initial-cwd", |_: Context<H>, (): ()| Ok((None::<String>,)))
         }
         "exit" => {
-            instance.func_wrap(
-                "exit",
-                |_: Context<H>, (status,): (Result<(), ()>,)| -> wasmtime::Result<()> {
-                    Err(Exit {
-                        code: status.is_err().into(),
-                    }
-                    .into())
-                },
-            )?;
-            instance.func_wrap(
-                "exit-with-code",
-                |_: Context<H>, (code,): (u8,)| -> wasmtime::Result<()> {
-                    Err(Exit { code }.into())
-                },
-            )
+            instance.func_wrap("exit", |_: Context<H>, (status,): (Result<(), ()>,)| -> wasmtime::Result<()> {
+                Err(Exit { code: status.is_err().into() }.into())
+            })?;
+            instance.func_wrap("exit-with-code", |_: Context<H>, (code,): (u8,)| -> wasmtime::Result<()> {
+                Err(Exit { code }.into())
+            })
         }
-        "stdin" => instance.func_wrap("get-stdin", |mut cx: Context<H>, (): ()| {
-            Ok((cx.data_mut().table.push(Input::Empty)?,))
-        }),
+        "stdin" => instance
+            .func_wrap("get-stdin", |mut cx: Context<H>, (): ()| Ok((cx.data_mut().table.push(Input::Empty)?,))),
         "stdout" => instance.func_wrap("get-stdout", |mut cx: Context<H>, (): ()| {
             Ok((cx.data_mut().table.push(Output::Standard(Stream::Stdout))?,))
         }),
@@ -74,11 +61,6 @@ pub(crate) fn define<H: Host>(
     }
 }
 
-fn no_terminal<H: Host>(
-    instance: &mut LinkerInstance<'_, Wasi<H>>,
-    function: &str,
-) -> wasmtime::Result<()> {
-    instance.func_wrap(function, |_: Context<H>, (): ()| {
-        Ok((None::<Resource<Terminal>>,))
-    })
+fn no_terminal<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>, function: &str) -> wasmtime::Result<()> {
+    instance.func_wrap(function, |_: Context<H>, (): ()| Ok((None::<Resource<Terminal>>,)))
 }

@@ -13,8 +13,8 @@ use crate::streams::{Failure, Input, Output, READ};
 use crate::vfs::{self, Kind, NodeId, ROOT};
 use crate::{Context, Host, Wasi};
 use types::{
-    Advice, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, ErrorCode,
-    MetadataHash, NewTimestamp, OpenFlags, PathFlags,
+    Advice, DescriptorFlags, DescriptorStat, DescriptorType, DirectoryEntry, ErrorCode, MetadataHash, NewTimestamp,
+    OpenFlags, PathFlags,
 };
 
 /// Most bytes of one direct write, which are copied once on the way.
@@ -69,13 +69,7 @@ impl<H: Host> Wasi<H> {
         })
     }
 
-    fn open_at(
-        &mut self,
-        base: &Handle,
-        path: &str,
-        how: OpenFlags,
-        flags: DescriptorFlags,
-    ) -> Outcome<Handle> {
+    fn open_at(&mut self, base: &Handle, path: &str, how: OpenFlags, flags: DescriptorFlags) -> Outcome<Handle> {
         let base = self.node(base)?;
         let open = vfs::Open {
             create: how.contains(OpenFlags::CREATE),
@@ -150,16 +144,10 @@ impl From<Kind> for DescriptorType {
     }
 }
 
-pub(crate) fn define<H: Host>(
-    instance: &mut LinkerInstance<'_, Wasi<H>>,
-    name: &str,
-) -> wasmtime::Result<()> {
+pub(crate) fn define<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>, name: &str) -> wasmtime::Result<()> {
     match name {
         "preopens" => instance.func_wrap("get-directories", |mut cx: Context<H>, (): ()| {
-            let root = Descriptor {
-                node: ROOT,
-                flags: DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY,
-            };
+            let root = Descriptor { node: ROOT, flags: DescriptorFlags::READ | DescriptorFlags::MUTATE_DIRECTORY };
             let handle = cx.data_mut().table.push(root)?;
             Ok((vec![(handle, "/")],))
         }),
@@ -182,110 +170,72 @@ fn define_listing<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>) -> wasmti
             let next = wasi.table.get_mut(&listing)?.0.next();
             let entry = next.and_then(|(name, node)| {
                 let kind = wasi.files.stat(node).ok()?.kind.into();
-                Some(DirectoryEntry {
-                    kind,
-                    name: name.into_owned(),
-                })
+                Some(DirectoryEntry { kind, name: name.into_owned() })
             });
             Ok((Ok::<_, ErrorCode>(entry),))
         },
     )?;
-    instance.func_wrap(
-        "filesystem-error-code",
-        |cx: Context<H>, (error,): (Resource<Failure>,)| {
-            Ok((Some(ErrorCode::from(cx.data().table.get(&error)?.0)),))
-        },
-    )
+    instance.func_wrap("filesystem-error-code", |cx: Context<H>, (error,): (Resource<Failure>,)| {
+        Ok((Some(ErrorCode::from(cx.data().table.get(&error)?.0)),))
+    })
 }
 
 fn define_descriptor<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>) -> wasmtime::Result<()> {
-    instance.func_wrap(
-        "[method]descriptor.get-flags",
-        |cx: Context<H>, (handle,): (Handle,)| {
-            Ok((Ok::<_, ErrorCode>(cx.data().table.get(&handle)?.flags),))
-        },
-    )?;
-    instance.func_wrap(
-        "[method]descriptor.get-type",
-        |cx: Context<H>, (handle,): (Handle,)| {
-            let wasi = cx.data();
-            outcome(
-                wasi.files
-                    .stat(wasi.node(&handle)?)
-                    .map(|stat| DescriptorType::from(stat.kind)),
-            )
-        },
-    )?;
-    instance.func_wrap(
-        "[method]descriptor.stat",
-        |cx: Context<H>, (handle,): (Handle,)| {
-            let wasi = cx.data();
-            wasi.stat(wasi.node(&handle)?)
-        },
-    )?;
-    instance.func_wrap(
-        "[method]descriptor.is-same-object",
-        |cx: Context<H>, (one, other): (Handle, Handle)| {
-            Ok((cx.data().node(&one)? == cx.data().node(&other)?,))
-        },
-    )?;
-    instance.func_wrap(
-        "[method]descriptor.metadata-hash",
-        |cx: Context<H>, (handle,): (Handle,)| {
-            let wasi = cx.data();
-            outcome(wasi.files.stat(wasi.node(&handle)?).map(MetadataHash::from))
-        },
-    )?;
-    instance.func_wrap(
-        "[method]descriptor.read-directory",
-        |mut cx: Context<H>, (handle,): (Handle,)| {
-            let wasi = cx.data_mut();
-            match wasi.files.list(wasi.node(&handle)?) {
-                Ok(entries) => Ok((Ok(wasi.table.push(Listing(entries.into_iter()))?),)),
-                Err(error) => outcome(Err(error)),
-            }
-        },
-    )?;
+    instance.func_wrap("[method]descriptor.get-flags", |cx: Context<H>, (handle,): (Handle,)| {
+        Ok((Ok::<_, ErrorCode>(cx.data().table.get(&handle)?.flags),))
+    })?;
+    instance.func_wrap("[method]descriptor.get-type", |cx: Context<H>, (handle,): (Handle,)| {
+        let wasi = cx.data();
+        outcome(wasi.files.stat(wasi.node(&handle)?).map(|stat| DescriptorType::from(stat.kind)))
+    })?;
+    instance.func_wrap("[method]descriptor.stat", |cx: Context<H>, (handle,): (Handle,)| {
+        let wasi = cx.data();
+        wasi.stat(wasi.node(&handle)?)
+    })?;
+    instance.func_wrap("[method]descriptor.is-same-object", |cx: Context<H>, (one, other): (Handle, Handle)| {
+        Ok((cx.data().node(&one)? == cx.data().node(&other)?,))
+    })?;
+    instance.func_wrap("[method]descriptor.metadata-hash", |cx: Context<H>, (handle,): (Handle,)| {
+        let wasi = cx.data();
+        outcome(wasi.files.stat(wasi.node(&handle)?).map(MetadataHash::from))
+    })?;
+    instance.func_wrap("[method]descriptor.read-directory", |mut cx: Context<H>, (handle,): (Handle,)| {
+        let wasi = cx.data_mut();
+        match wasi.files.list(wasi.node(&handle)?) {
+            Ok(entries) => Ok((Ok(wasi.table.push(Listing(entries.into_iter()))?),)),
+            Err(error) => outcome(Err(error)),
+        }
+    })?;
     for method in ["sync", "sync-data"] {
-        instance.func_wrap(
-            &alloc::format!("[method]descriptor.{method}"),
-            |_: Context<H>, _: (Handle,)| Ok((Ok::<_, ErrorCode>(()),)),
-        )?;
+        instance.func_wrap(&alloc::format!("[method]descriptor.{method}"), |_: Context<H>, _: (Handle,)| {
+            Ok((Ok::<_, ErrorCode>(()),))
+        })?;
     }
-    instance.func_wrap(
-        "[method]descriptor.advise",
-        |_: Context<H>, _: (Handle, u64, u64, Advice)| Ok((Ok::<_, ErrorCode>(()),)),
-    )
+    instance.func_wrap("[method]descriptor.advise", |_: Context<H>, _: (Handle, u64, u64, Advice)| {
+        Ok((Ok::<_, ErrorCode>(()),))
+    })
 }
 
 fn define_streams<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>) -> wasmtime::Result<()> {
-    instance.func_wrap(
-        "[method]descriptor.read-via-stream",
-        |mut cx: Context<H>, (handle, offset): (Handle, u64)| cx.data_mut().input(&handle, offset),
-    )?;
-    instance.func_wrap(
-        "[method]descriptor.write-via-stream",
-        |mut cx: Context<H>, (handle, offset): (Handle, u64)| {
+    instance
+        .func_wrap("[method]descriptor.read-via-stream", |mut cx: Context<H>, (handle, offset): (Handle, u64)| {
+            cx.data_mut().input(&handle, offset)
+        })?;
+    instance
+        .func_wrap("[method]descriptor.write-via-stream", |mut cx: Context<H>, (handle, offset): (Handle, u64)| {
             cx.data_mut().output(&handle, Some(offset))
-        },
-    )?;
-    instance.func_wrap(
-        "[method]descriptor.append-via-stream",
-        |mut cx: Context<H>, (handle,): (Handle,)| cx.data_mut().output(&handle, None),
-    )?;
-    instance.func_wrap(
-        "[method]descriptor.read",
-        |cx: Context<H>, (handle, length, offset): (Handle, u64, u64)| {
-            let wasi = cx.data();
-            let read = wasi
-                .files
-                .read(wasi.node(&handle)?, offset, length.min(READ) as usize);
-            outcome(read.map(|bytes| {
-                let end = bytes.is_empty() && length > 0;
-                (bytes, end)
-            }))
-        },
-    )?;
+        })?;
+    instance.func_wrap("[method]descriptor.append-via-stream", |mut cx: Context<H>, (handle,): (Handle,)| {
+        cx.data_mut().output(&handle, None)
+    })?;
+    instance.func_wrap("[method]descriptor.read", |cx: Context<H>, (handle, length, offset): (Handle, u64, u64)| {
+        let wasi = cx.data();
+        let read = wasi.files.read(wasi.node(&handle)?, offset, length.min(READ) as usize);
+        outcome(read.map(|bytes| {
+            let end = bytes.is_empty() && length > 0;
+            (bytes, end)
+        }))
+    })?;
     instance.func_wrap(
         "[method]descriptor.write",
         |mut cx: Context<H>, (handle, bytes, offset): (Handle, WasmList<u8>, u64)| {
@@ -296,11 +246,7 @@ fn define_streams<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>) -> wasmti
             let bytes: Vec<u8> = bytes.as_le_slice(&cx).iter().take(WRITE).copied().collect();
             let wasi = cx.data_mut();
             let now = wasi.host.wall_clock_ns();
-            outcome(
-                wasi.files
-                    .write(node, offset, &bytes, now)
-                    .map(|()| bytes.len() as u64),
-            )
+            outcome(wasi.files.write(node, offset, &bytes, now).map(|()| bytes.len() as u64))
         },
     )
 }
@@ -329,34 +275,25 @@ fn define_paths<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>) -> wasmtime
         |cx: Context<H>, (base, _, path): (Handle, PathFlags, WasmStr)| {
             let path = text(&cx, &path)?;
             let wasi = cx.data();
-            let found = wasi
-                .files
-                .look_up(wasi.node(&base)?, &path)
-                .and_then(|node| wasi.files.stat(node));
+            let found = wasi.files.look_up(wasi.node(&base)?, &path).and_then(|node| wasi.files.stat(node));
             outcome(found.map(MetadataHash::from))
         },
     )?;
-    instance.func_wrap(
-        "[method]descriptor.readlink-at",
-        |cx: Context<H>, (base, path): (Handle, WasmStr)| {
-            let path = text(&cx, &path)?;
-            let wasi = cx.data();
-            let found = wasi.files.look_up(wasi.node(&base)?, &path);
-            outcome(found.and(Err::<String, _>(vfs::Error::Invalid)))
-        },
-    )
+    instance.func_wrap("[method]descriptor.readlink-at", |cx: Context<H>, (base, path): (Handle, WasmStr)| {
+        let path = text(&cx, &path)?;
+        let wasi = cx.data();
+        let found = wasi.files.look_up(wasi.node(&base)?, &path);
+        outcome(found.and(Err::<String, _>(vfs::Error::Invalid)))
+    })
 }
 
 fn define_changes<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>) -> wasmtime::Result<()> {
-    instance.func_wrap(
-        "[method]descriptor.set-size",
-        |mut cx: Context<H>, (handle, size): (Handle, u64)| {
-            let wasi = cx.data_mut();
-            let now = wasi.host.wall_clock_ns();
-            let node = wasi.node_to_write(&handle)?;
-            outcome(node.and_then(|node| wasi.files.set_size(node, size, now)))
-        },
-    )?;
+    instance.func_wrap("[method]descriptor.set-size", |mut cx: Context<H>, (handle, size): (Handle, u64)| {
+        let wasi = cx.data_mut();
+        let now = wasi.host.wall_clock_ns();
+        let node = wasi.node_to_write(&handle)?;
+        outcome(node.and_then(|node| wasi.files.set_size(node, size, now)))
+    })?;
     instance.func_wrap(
         "[method]descriptor.set-times",
         |mut cx: Context<H>, (handle, _, modified): (Handle, NewTimestamp, NewTimestamp)| {
@@ -366,8 +303,7 @@ fn define_changes<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>) -> wasmti
     )?;
     instance.func_wrap(
         "[method]descriptor.set-times-at",
-        |mut cx: Context<H>,
-         (base, _, path, _, modified): (Handle, PathFlags, WasmStr, NewTimestamp, NewTimestamp)| {
+        |mut cx: Context<H>, (base, _, path, _, modified): (Handle, PathFlags, WasmStr, NewTimestamp, NewTimestamp)| {
             let path = text(&cx, &path)?;
             let wasi = cx.data_mut();
             match wasi.files.look_up(wasi.node(&base)?, &path) {
@@ -410,10 +346,7 @@ fn define_changes<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>) -> wasmti
             outcome(Err::<(), _>(vfs::Error::Unsupported))
         },
     )?;
-    instance.func_wrap(
-        "[method]descriptor.symlink-at",
-        |_: Context<H>, _: (Handle, WasmStr, WasmStr)| {
-            outcome(Err::<(), _>(vfs::Error::Unsupported))
-        },
-    )
+    instance.func_wrap("[method]descriptor.symlink-at", |_: Context<H>, _: (Handle, WasmStr, WasmStr)| {
+        outcome(Err::<(), _>(vfs::Error::Unsupported))
+    })
 }

@@ -77,20 +77,10 @@ impl<H: Host> Wasi<H> {
     ///
     /// # Errors
     /// [`ArchiveError`] if `archive` is not one that `guest/component/build.py` made.
-    pub fn new(
-        host: H,
-        seed: [u8; 32],
-        limits: Limits,
-        archive: &'static [u8],
-    ) -> Result<Self, ArchiveError> {
+    pub fn new(host: H, seed: [u8; 32], limits: Limits, archive: &'static [u8]) -> Result<Self, ArchiveError> {
         let mut table = ResourceTable::new();
         table.set_max_capacity(RESOURCES);
-        Ok(Self {
-            host,
-            random: Random::new(seed),
-            files: Vfs::new(Archive::new(archive)?, limits),
-            table,
-        })
+        Ok(Self { host, random: Random::new(seed), files: Vfs::new(Archive::new(archive)?, limits), table })
     }
 
     /// Starts the random generator afresh. To be called after each restore, or two runs from one
@@ -123,10 +113,7 @@ type Context<'a, H> = StoreContextMut<'a, Wasi<H>>;
 ///
 /// # Errors
 /// An import is in the linker already.
-pub fn add_to_linker<H: Host>(
-    linker: &mut Linker<Wasi<H>>,
-    component: &Component,
-) -> wasmtime::Result<()> {
+pub fn add_to_linker<H: Host>(linker: &mut Linker<Wasi<H>>, component: &Component) -> wasmtime::Result<()> {
     let engine = linker.engine().clone();
     let interfaces: Vec<String> = component
         .component_type()
@@ -135,10 +122,7 @@ pub fn add_to_linker<H: Host>(
         .map(|(name, _)| name.to_string())
         .collect();
     for interface in &interfaces {
-        let Some(name) = interface
-            .strip_prefix("wasi:")
-            .and_then(|name| name.split('@').next())
-        else {
+        let Some(name) = interface.strip_prefix("wasi:").and_then(|name| name.split('@').next()) else {
             continue;
         };
         let mut root = linker.root();

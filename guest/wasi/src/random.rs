@@ -29,25 +29,18 @@ impl Random {
     }
 }
 
-pub(crate) fn define<H: Host>(
-    instance: &mut LinkerInstance<'_, Wasi<H>>,
-    name: &str,
-) -> wasmtime::Result<()> {
+pub(crate) fn define<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>, name: &str) -> wasmtime::Result<()> {
     match name {
         "random" => {
-            instance.func_wrap(
-                "get-random-bytes",
-                |mut cx: Context<H>, (length,): (u64,)| Ok((cx.data_mut().random.bytes(length)?,)),
-            )?;
-            instance.func_wrap("get-random-u64", |mut cx: Context<H>, (): ()| {
-                Ok((cx.data_mut().random.0.next_u64(),))
-            })
+            instance.func_wrap("get-random-bytes", |mut cx: Context<H>, (length,): (u64,)| {
+                Ok((cx.data_mut().random.bytes(length)?,))
+            })?;
+            instance.func_wrap("get-random-u64", |mut cx: Context<H>, (): ()| Ok((cx.data_mut().random.0.next_u64(),)))
         }
         "insecure" => {
-            instance.func_wrap(
-                "get-insecure-random-bytes",
-                |mut cx: Context<H>, (length,): (u64,)| Ok((cx.data_mut().random.bytes(length)?,)),
-            )?;
+            instance.func_wrap("get-insecure-random-bytes", |mut cx: Context<H>, (length,): (u64,)| {
+                Ok((cx.data_mut().random.bytes(length)?,))
+            })?;
             instance.func_wrap("get-insecure-random-u64", |mut cx: Context<H>, (): ()| {
                 Ok((cx.data_mut().random.0.next_u64(),))
             })

@@ -18,9 +18,7 @@ pub(crate) fn define<H: Host>(
 ) -> wasmtime::Result<()> {
     let engine = component.engine();
     let ty = component.component_type();
-    let Some(ComponentItem::ComponentInstance(ty)) =
-        ty.get_import(engine, interface).map(|import| import.ty)
-    else {
+    let Some(ComponentItem::ComponentInstance(ty)) = ty.get_import(engine, interface).map(|import| import.ty) else {
         return Ok(());
     };
     for (name, export) in ty.exports(engine) {
@@ -31,45 +29,24 @@ pub(crate) fn define<H: Host>(
     Ok(())
 }
 
-fn define_one<H: Host>(
-    instance: &mut LinkerInstance<'_, Wasi<H>>,
-    name: &str,
-) -> wasmtime::Result<()> {
+fn define_one<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>, name: &str) -> wasmtime::Result<()> {
     match name {
-        "descriptor" => instance.resource(
-            name,
-            ResourceType::host::<Descriptor>(),
-            |mut cx: Context<H>, rep| cx.data_mut().drop_descriptor(Resource::new_own(rep)),
-        ),
-        "directory-entry-stream" => {
-            instance.resource(name, ResourceType::host::<Listing>(), delete::<H, Listing>)
-        }
+        "descriptor" => instance.resource(name, ResourceType::host::<Descriptor>(), |mut cx: Context<H>, rep| {
+            cx.data_mut().drop_descriptor(Resource::new_own(rep))
+        }),
+        "directory-entry-stream" => instance.resource(name, ResourceType::host::<Listing>(), delete::<H, Listing>),
         "error" => instance.resource(name, ResourceType::host::<Failure>(), delete::<H, Failure>),
-        "input-stream" => instance.resource(
-            name,
-            ResourceType::host::<Input>(),
-            |mut cx: Context<H>, rep| cx.data_mut().drop_input(Resource::new_own(rep)),
-        ),
-        "output-stream" => instance.resource(
-            name,
-            ResourceType::host::<Output>(),
-            |mut cx: Context<H>, rep| cx.data_mut().drop_output(Resource::new_own(rep)),
-        ),
-        "pollable" => instance.resource(
-            name,
-            ResourceType::host::<Pollable>(),
-            delete::<H, Pollable>,
-        ),
+        "input-stream" => instance.resource(name, ResourceType::host::<Input>(), |mut cx: Context<H>, rep| {
+            cx.data_mut().drop_input(Resource::new_own(rep))
+        }),
+        "output-stream" => instance.resource(name, ResourceType::host::<Output>(), |mut cx: Context<H>, rep| {
+            cx.data_mut().drop_output(Resource::new_own(rep))
+        }),
+        "pollable" => instance.resource(name, ResourceType::host::<Pollable>(), delete::<H, Pollable>),
         "network" => instance.resource(name, ResourceType::host::<Network>(), nothing),
-        "resolve-address-stream" => {
-            instance.resource(name, ResourceType::host::<Addresses>(), nothing)
-        }
-        "tcp-socket" | "udp-socket" => {
-            instance.resource(name, ResourceType::host::<Socket>(), nothing)
-        }
-        "terminal-input" | "terminal-output" => {
-            instance.resource(name, ResourceType::host::<Terminal>(), nothing)
-        }
+        "resolve-address-stream" => instance.resource(name, ResourceType::host::<Addresses>(), nothing),
+        "tcp-socket" | "udp-socket" => instance.resource(name, ResourceType::host::<Socket>(), nothing),
+        "terminal-input" | "terminal-output" => instance.resource(name, ResourceType::host::<Terminal>(), nothing),
         _ => Ok(()),
     }
 }

@@ -53,31 +53,21 @@ pub(crate) struct Addresses;
 
 const REFUSED: ErrorCode = ErrorCode::AccessDenied;
 
-pub(crate) fn define<H: Host>(
-    instance: &mut LinkerInstance<'_, Wasi<H>>,
-    name: &str,
-) -> wasmtime::Result<()> {
+pub(crate) fn define<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>, name: &str) -> wasmtime::Result<()> {
     match name {
-        "instance-network" => instance.func_wrap("instance-network", |_: Context<H>, (): ()| {
-            Ok((Resource::<Network>::new_own(0),))
-        }),
+        "instance-network" => {
+            instance.func_wrap("instance-network", |_: Context<H>, (): ()| Ok((Resource::<Network>::new_own(0),)))
+        }
         "tcp-create-socket" => refuse(instance, "create-tcp-socket"),
         "udp-create-socket" => refuse(instance, "create-udp-socket"),
-        "ip-name-lookup" => instance.func_wrap(
-            "resolve-addresses",
-            |_: Context<H>, _: (Resource<Network>, WasmStr)| {
+        "ip-name-lookup" => instance
+            .func_wrap("resolve-addresses", |_: Context<H>, _: (Resource<Network>, WasmStr)| {
                 Ok((Err::<Resource<Addresses>, _>(REFUSED),))
-            },
-        ),
+            }),
         _ => Ok(()),
     }
 }
 
-fn refuse<H: Host>(
-    instance: &mut LinkerInstance<'_, Wasi<H>>,
-    function: &str,
-) -> wasmtime::Result<()> {
-    instance.func_wrap(function, |_: Context<H>, _: (AddressFamily,)| {
-        Ok((Err::<Resource<Socket>, _>(REFUSED),))
-    })
+fn refuse<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>, function: &str) -> wasmtime::Result<()> {
+    instance.func_wrap(function, |_: Context<H>, _: (AddressFamily,)| Ok((Err::<Resource<Socket>, _>(REFUSED),)))
 }

@@ -56,9 +56,7 @@ type Outcome<T> = wasmtime::Result<(Result<T, StreamError>,)>;
 
 impl<H: Host> Wasi<H> {
     fn failure<T>(&mut self, error: vfs::Error) -> Outcome<T> {
-        Ok((Err(StreamError::LastOperationFailed(
-            self.table.push(Failure(error))?,
-        )),))
+        Ok((Err(StreamError::LastOperationFailed(self.table.push(Failure(error))?)),))
     }
 
     fn read(&mut self, input: &Resource<Input>, length: u64) -> Outcome<Vec<u8>> {
@@ -118,11 +116,7 @@ impl<H: Host> Wasi<H> {
 
 /// Passes on the bytes where they lie in the component's memory: a piece at a time, because a
 /// borrow of that memory and one of the host exclude each other.
-fn write<H: Host>(
-    mut cx: Context<H>,
-    output: &Resource<Output>,
-    bytes: &WasmList<u8>,
-) -> Outcome<()> {
+fn write<H: Host>(mut cx: Context<H>, output: &Resource<Output>, bytes: &WasmList<u8>) -> Outcome<()> {
     let target = *cx.data().table.get(output)?;
     let mut piece = [0; 4096];
     let mut start = 0;
@@ -144,11 +138,7 @@ fn write<H: Host>(
     Ok((Ok(()),))
 }
 
-fn write_zeroes<H: Host>(
-    mut cx: Context<H>,
-    output: &Resource<Output>,
-    length: u64,
-) -> Outcome<()> {
+fn write_zeroes<H: Host>(mut cx: Context<H>, output: &Resource<Output>, length: u64) -> Outcome<()> {
     if length > WRITE {
         bail!("{length} zeroes at once are more than the {WRITE} allowed");
     }
@@ -170,10 +160,7 @@ fn write_zeroes<H: Host>(
     Ok((Ok(()),))
 }
 
-pub(crate) fn define<H: Host>(
-    instance: &mut LinkerInstance<'_, Wasi<H>>,
-    name: &str,
-) -> wasmtime::Result<()> {
+pub(crate) fn define<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>, name: &str) -> wasmtime::Result<()> {
     match name {
         "error" => define_error(instance),
         "streams" => {
@@ -185,44 +172,35 @@ pub(crate) fn define<H: Host>(
 }
 
 fn define_error<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>) -> wasmtime::Result<()> {
-    instance.func_wrap(
-        "[method]error.to-debug-string",
-        |cx: Context<H>, (error,): (Resource<Failure>,)| {
-            let text: String = cx.data().table.get(&error)?.0.to_string();
-            Ok((text,))
-        },
-    )
+    instance.func_wrap("[method]error.to-debug-string", |cx: Context<H>, (error,): (Resource<Failure>,)| {
+        let text: String = cx.data().table.get(&error)?.0.to_string();
+        Ok((text,))
+    })
 }
 
 fn define_input<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>) -> wasmtime::Result<()> {
     for method in ["read", "blocking-read"] {
         instance.func_wrap(
             &alloc::format!("[method]input-stream.{method}"),
-            |mut cx: Context<H>, (input, length): (Resource<Input>, u64)| {
-                cx.data_mut().read(&input, length)
-            },
+            |mut cx: Context<H>, (input, length): (Resource<Input>, u64)| cx.data_mut().read(&input, length),
         )?;
     }
     for method in ["skip", "blocking-skip"] {
         instance.func_wrap(
             &alloc::format!("[method]input-stream.{method}"),
-            |mut cx: Context<H>, (input, length): (Resource<Input>, u64)| {
-                cx.data_mut().skip(&input, length)
-            },
+            |mut cx: Context<H>, (input, length): (Resource<Input>, u64)| cx.data_mut().skip(&input, length),
         )?;
     }
-    instance.func_wrap(
-        "[method]input-stream.subscribe",
-        |mut cx: Context<H>, _: (Resource<Input>,)| cx.data_mut().pollable(Pollable::Now),
-    )
+    instance.func_wrap("[method]input-stream.subscribe", |mut cx: Context<H>, _: (Resource<Input>,)| {
+        cx.data_mut().pollable(Pollable::Now)
+    })
 }
 
 fn define_output<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>) -> wasmtime::Result<()> {
     type Target = Resource<Output>;
-    instance.func_wrap(
-        "[method]output-stream.check-write",
-        |_: Context<H>, _: (Target,)| Ok((Ok::<_, StreamError>(WRITE),)),
-    )?;
+    instance.func_wrap("[method]output-stream.check-write", |_: Context<H>, _: (Target,)| {
+        Ok((Ok::<_, StreamError>(WRITE),))
+    })?;
     for method in ["write", "blocking-write-and-flush"] {
         instance.func_wrap(
             &alloc::format!("[method]output-stream.{method}"),
@@ -236,13 +214,11 @@ fn define_output<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>) -> wasmtim
         )?;
     }
     for method in ["flush", "blocking-flush"] {
-        instance.func_wrap(
-            &alloc::format!("[method]output-stream.{method}"),
-            |_: Context<H>, _: (Target,)| Ok((Ok::<_, StreamError>(()),)),
-        )?;
+        instance.func_wrap(&alloc::format!("[method]output-stream.{method}"), |_: Context<H>, _: (Target,)| {
+            Ok((Ok::<_, StreamError>(()),))
+        })?;
     }
-    instance.func_wrap(
-        "[method]output-stream.subscribe",
-        |mut cx: Context<H>, _: (Target,)| cx.data_mut().pollable(Pollable::Now),
-    )
+    instance.func_wrap("[method]output-stream.subscribe", |mut cx: Context<H>, _: (Target,)| {
+        cx.data_mut().pollable(Pollable::Now)
+    })
 }

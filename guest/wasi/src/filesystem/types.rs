@@ -184,9 +184,6 @@ pub(super) struct MetadataHash {
 
 impl From<vfs::Stat> for MetadataHash {
     fn from(stat: vfs::Stat) -> Self {
-        Self {
-            lower: stat.inode,
-            upper: 0,
-        }
+        Self { lower: stat.inode, upper: 0 }
     }
 }

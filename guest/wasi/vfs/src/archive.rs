@@ -95,15 +95,10 @@ impl Archive {
     pub(super) fn entry(&self, index: u32) -> Option<Entry> {
         let node = self.node(index)?;
         match node.kind {
-            0 => Some(Entry::Directory {
-                first: node.start,
-                count: node.length,
-            }),
+            0 => Some(Entry::Directory { first: node.start, count: node.length }),
             1 => {
                 let start = node.start as usize;
-                self.data
-                    .get(start..start.checked_add(node.length as usize)?)
-                    .map(Entry::File)
+                self.data.get(start..start.checked_add(node.length as usize)?).map(Entry::File)
             }
             _ => None,
         }
@@ -133,11 +128,7 @@ impl Archive {
 }
 
 fn number(bytes: &[u8], at: usize) -> Option<u32> {
-    bytes
-        .get(at..at.checked_add(4)?)?
-        .try_into()
-        .ok()
-        .map(u32::from_le_bytes)
+    bytes.get(at..at.checked_add(4)?)?.try_into().ok().map(u32::from_le_bytes)
 }
 
 #[cfg(test)]
@@ -150,10 +141,7 @@ mod tests {
         let archive = Archive::new(archive_bytes()).expect("the sample is an archive");
         let lib = archive.child(0, "lib").expect("lib");
         let hello = archive.child(lib, "hello.py").expect("hello.py");
-        assert!(matches!(
-            archive.entry(hello),
-            Some(Entry::File(b"print('hello')\n"))
-        ));
+        assert!(matches!(archive.entry(hello), Some(Entry::File(b"print('hello')\n"))));
         assert_eq!(archive.name(hello), Some("hello.py"));
         for absent in ["", "hello", "hello.pyx", "zzz"] {
             assert!(archive.child(lib, absent).is_none());

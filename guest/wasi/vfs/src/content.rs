@@ -51,20 +51,13 @@ impl Content {
 
     /// Writes all of `bytes` at `offset`, if the chunks that have to be made for it fit in `space`
     /// bytes.
-    pub(super) fn write(
-        &mut self,
-        offset: u64,
-        bytes: &[u8],
-        space: u64,
-    ) -> Result<(), OutOfSpace> {
+    pub(super) fn write(&mut self, offset: u64, bytes: &[u8], space: u64) -> Result<(), OutOfSpace> {
         let end = offset.checked_add(bytes.len() as u64).ok_or(OutOfSpace)?;
         if bytes.is_empty() {
             return Ok(());
         }
         let numbers = offset / CHUNK as u64..end.div_ceil(CHUNK as u64);
-        let missing = numbers
-            .filter(|number| !self.chunks.contains_key(number))
-            .count();
+        let missing = numbers.filter(|number| !self.chunks.contains_key(number)).count();
         if missing as u64 * CHUNK as u64 > space {
             return Err(OutOfSpace);
         }

@@ -46,11 +46,7 @@ pub struct Limits {
 impl Default for Limits {
     /// 32 MiB in 4096 files, 256 of them open.
     fn default() -> Self {
-        Self {
-            bytes: 32 << 20,
-            files: 4096,
-            open: 256,
-        }
+        Self { bytes: 32 << 20, files: 4096, open: 256 }
     }
 }
 
@@ -217,25 +213,12 @@ struct Parent<'a> {
 impl Vfs {
     /// A file system with empty `/input`, `/output` and `/tmp`.
     pub fn new(archive: Archive, limits: Limits) -> Self {
-        let mut files = Self {
-            archive,
-            nodes: Vec::new(),
-            free: Vec::new(),
-            limits,
-            bytes: 0,
-            files: 0,
-            open: 0,
-        };
+        let mut files = Self { archive, nodes: Vec::new(), free: Vec::new(), limits, bytes: 0, files: 0, open: 0 };
         let root = files.insert(Body::Directory(BTreeMap::new()), false, MODIFIED);
         if let Some(root) = files.node_mut(root) {
             root.linked = true;
         }
-        for (name, writable) in [
-            ("dev", false),
-            ("input", false),
-            ("output", true),
-            ("tmp", true),
-        ] {
+        for (name, writable) in [("dev", false), ("input", false), ("output", true), ("tmp", true)] {
             let folder = files.insert(Body::Directory(BTreeMap::new()), writable, MODIFIED);
             files.link(root, name, folder);
         }
@@ -331,23 +314,13 @@ impl Vfs {
     /// [`Error::NoEntry`] if there is no such node any more.
     pub fn stat(&self, node: NodeId) -> Result<Stat, Error> {
         match node.0 {
-            Place::Null => Ok(Stat {
-                kind: Kind::Device,
-                size: 0,
-                modified: MODIFIED,
-                inode: u64::MAX,
-            }),
+            Place::Null => Ok(Stat { kind: Kind::Device, size: 0, modified: MODIFIED, inode: u64::MAX }),
             Place::Archive(index) => {
                 let (kind, size) = match self.archive.entry(index).ok_or(Error::NoEntry)? {
                     Entry::Directory { .. } => (Kind::Directory, 0),
                     Entry::File(bytes) => (Kind::File, bytes.len() as u64),
                 };
-                Ok(Stat {
-                    kind,
-                    size,
-                    modified: MODIFIED,
-                    inode: 1 << 32 | u64::from(index),
-                })
+                Ok(Stat { kind, size, modified: MODIFIED, inode: 1 << 32 | u64::from(index) })
             }
             Place::Memory(index) => {
                 let found = self.node(node).ok_or(Error::NoEntry)?;
@@ -356,12 +329,7 @@ impl Vfs {
                     Body::File(content) => (Kind::File, content.length()),
                     Body::Placed(bytes) => (Kind::File, bytes.len() as u64),
                 };
-                Ok(Stat {
-                    kind,
-                    size,
-                    modified: found.modified,
-                    inode: u64::from(index) + 1,
-                })
+                Ok(Stat { kind, size, modified: found.modified, inode: u64::from(index) + 1 })
             }
         }
     }
@@ -399,13 +367,7 @@ impl Vfs {
     ///
     /// # Errors
     /// [`Error::NoSpace`], [`Error::ReadOnly`], [`Error::IsDirectory`]
-    pub fn write(
-        &mut self,
-        node: NodeId,
-        offset: u64,
-        bytes: &[u8],
-        now: u64,
-    ) -> Result<(), Error> {
+    pub fn write(&mut self, node: NodeId, offset: u64, bytes: &[u8], now: u64) -> Result<(), Error> {
         let space = self.limits.bytes.saturating_sub(self.bytes);
         let end = self.limits.bytes;
         self.change(node, now, |content| {
@@ -452,20 +414,14 @@ impl Vfs {
             Place::Archive(index) => match self.archive.entry(index) {
                 Some(Entry::Directory { first, count }) => Ok((first..)
                     .take(count as usize)
-                    .map_while(|child| {
-                        Some((
-                            self.archive.name(child)?.into(),
-                            NodeId(Place::Archive(child)),
-                        ))
-                    })
+                    .map_while(|child| Some((self.archive.name(child)?.into(), NodeId(Place::Archive(child)))))
                     .collect()),
                 _ => Err(Error::NotDirectory),
             },
             _ => match self.node(directory).map(|node| &node.body) {
-                Some(Body::Directory(entries)) => Ok(entries
-                    .iter()
-                    .map(|(name, node)| (Cow::Owned((**name).into()), *node))
-                    .collect()),
+                Some(Body::Directory(entries)) => {
+                    Ok(entries.iter().map(|(name, node)| (Cow::Owned((**name).into()), *node)).collect())
+                }
                 _ => Err(Error::NotDirectory),
             },
         }
@@ -480,8 +436,7 @@ impl Vfs {
             return Err(Error::Exists);
         }
         let parent = self.parent(base, path)?;
-        self.make(parent, Body::Directory(BTreeMap::new()), now)
-            .map(drop)
+        self.make(parent, Body::Directory(BTreeMap::new()), now).map(drop)
     }
 
     /// Removes a file.
@@ -512,8 +467,7 @@ impl Vfs {
         }
         let parent = self.parent(base, path)?;
         self.check_writable(parent.directory)?;
-        if matches!(self.node(node).map(|node| &node.body), Some(Body::Directory(entries)) if !entries.is_empty())
-        {
+        if matches!(self.node(node).map(|node| &node.body), Some(Body::Directory(entries)) if !entries.is_empty()) {
             return Err(Error::NotEmpty);
         }
         self.detach(&parent, node, now)
@@ -525,12 +479,7 @@ impl Vfs {
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::Invalid`] (a directory into itself), [`Error::NotEmpty`],
     /// [`Error::IsDirectory`], [`Error::NotDirectory`] and those of [`Self::look_up`].
-    pub fn rename(
-        &mut self,
-        from: (NodeId, &str),
-        to: (NodeId, &str),
-        now: u64,
-    ) -> Result<(), Error> {
+    pub fn rename(&mut self, from: (NodeId, &str), to: (NodeId, &str), now: u64) -> Result<(), Error> {
         let node = self.look_up(from.0, from.1)?;
         let source = self.parent(from.0, from.1)?;
         let target = self.parent(to.0, to.1)?;
@@ -563,13 +512,7 @@ impl Vfs {
     /// # Errors
     /// [`Error::Invalid`] for a path that is empty, absolute, or has `.` or `..` in it,
     /// [`Error::Exists`], and those of [`Self::look_up`].
-    pub fn place(
-        &mut self,
-        folder: &str,
-        path: &str,
-        bytes: Vec<u8>,
-        now: u64,
-    ) -> Result<(), Error> {
+    pub fn place(&mut self, folder: &str, path: &str, bytes: Vec<u8>, now: u64) -> Result<(), Error> {
         let mut directory = self.look_up(ROOT, folder)?;
         let mut names = path.split('/').peekable();
         while let Some(name) = names.next() {
@@ -610,21 +553,11 @@ impl Vfs {
         }
         while let Some((path, directory)) = pending.pop() {
             for (name, node) in self.list(directory).unwrap_or_default() {
-                let path: Box<str> = if path.is_empty() {
-                    (*name).into()
-                } else {
-                    alloc::format!("{path}/{name}").into()
-                };
+                let path: Box<str> =
+                    if path.is_empty() { (*name).into() } else { alloc::format!("{path}/{name}").into() };
                 match self.stat(node) {
-                    Ok(Stat {
-                        kind: Kind::File,
-                        size,
-                        ..
-                    }) => found.push(Left { path, size, node }),
-                    Ok(Stat {
-                        kind: Kind::Directory,
-                        ..
-                    }) => pending.push((path, node)),
+                    Ok(Stat { kind: Kind::File, size, .. }) => found.push(Left { path, size, node }),
+                    Ok(Stat { kind: Kind::Directory, .. }) => pending.push((path, node)),
                     _ => {}
                 }
             }
@@ -652,13 +585,7 @@ impl Vfs {
     }
 
     fn insert(&mut self, body: Body, writable: bool, modified: u64) -> NodeId {
-        let node = Some(Node {
-            body,
-            writable,
-            modified,
-            open: 0,
-            linked: false,
-        });
+        let node = Some(Node { body, writable, modified, open: 0, linked: false });
         let index = match self.free.pop() {
             Some(index) => {
                 self.nodes[index as usize] = node;
@@ -685,11 +612,9 @@ impl Vfs {
         match directory.0 {
             Place::Null => Err(Error::NotDirectory),
             Place::Archive(index) => match self.archive.entry(index) {
-                Some(Entry::Directory { .. }) => self
-                    .archive
-                    .child(index, name)
-                    .map(|child| NodeId(Place::Archive(child)))
-                    .ok_or(Error::NoEntry),
+                Some(Entry::Directory { .. }) => {
+                    self.archive.child(index, name).map(|child| NodeId(Place::Archive(child))).ok_or(Error::NoEntry)
+                }
                 _ => Err(Error::NotDirectory),
             },
             Place::Memory(_) => match self.node(directory).map(|node| &node.body) {
@@ -748,11 +673,7 @@ impl Vfs {
     }
 
     fn check_directory(&self, node: NodeId) -> Result<(), Error> {
-        if self.stat(node)?.kind == Kind::Directory {
-            Ok(())
-        } else {
-            Err(Error::NotDirectory)
-        }
+        if self.stat(node)?.kind == Kind::Directory { Ok(()) } else { Err(Error::NotDirectory) }
     }
 
     fn check_writable(&self, node: NodeId) -> Result<(), Error> {
@@ -769,10 +690,7 @@ impl Vfs {
 
     fn make(&mut self, parent: Parent<'_>, body: Body, now: u64) -> Result<NodeId, Error> {
         self.check_writable(parent.directory)?;
-        if !self
-            .node(parent.directory)
-            .is_some_and(|directory| directory.linked)
-        {
+        if !self.node(parent.directory).is_some_and(|directory| directory.linked) {
             return Err(Error::NoEntry);
         }
         if self.files >= self.limits.files || self.bytes.saturating_add(ENTRY) > self.limits.bytes {
@@ -826,13 +744,7 @@ impl Vfs {
     }
 
     /// Removes what a rename is going to replace.
-    fn give_way(
-        &mut self,
-        target: &Parent<'_>,
-        there: NodeId,
-        node: NodeId,
-        now: u64,
-    ) -> Result<(), Error> {
+    fn give_way(&mut self, target: &Parent<'_>, there: NodeId, node: NodeId, now: u64) -> Result<(), Error> {
         let directory = self.stat(there)?.kind == Kind::Directory;
         match (self.stat(node)?.kind == Kind::Directory, directory) {
             (true, false) => return Err(Error::NotDirectory),
@@ -850,11 +762,7 @@ impl Vfs {
             if next == directory {
                 return true;
             }
-            if let Some(Node {
-                body: Body::Directory(entries),
-                ..
-            }) = self.node(next)
-            {
+            if let Some(Node { body: Body::Directory(entries), .. }) = self.node(next) {
                 pending.extend(entries.values().copied());
             }
         }
