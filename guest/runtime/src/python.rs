@@ -4,7 +4,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 
-use wasmtime::component::{Component, ComponentType, Lift, Linker, TypedFunc};
+use wasmtime::component::{Component, ComponentType, Lift, Linker, TypedFunc, WasmStr};
 use wasmtime::{Engine, Store, StoreContextMut};
 use wcpod_wasi::vfs::Limits;
 use wcpod_wasi::{Exit, Wasi};
@@ -15,8 +15,8 @@ use crate::{clock, image, outcome};
 
 type Data = Wasi<Surroundings>;
 
-/// Bytes that one call of a host function may copy out of the component; more is a trap.
-const HOST_CALL_BYTES: usize = 8 << 20;
+/// Longest argument of `fetch-url` and `call-tool`, in bytes. Checked where it lies, before anything is copied.
+const MAX_ARGUMENT_BYTES: usize = 2 << 20;
 
 /// What a run may leave in the file system. It lies in the heap, which the host makes larger than this.
 const FILES: Limits = Limits { bytes: 24 << 20, files: 4096, open: 256 };
@@ -49,22 +49,40 @@ pub fn boot(seed: [u8; 32]) -> wasmtime::Result<()> {
     let component = forever(unsafe { Component::deserialize_raw(engine, image::component())? });
     let linker = forever(Linker::<Data>::new(engine));
     let mut root = linker.root();
-    root.func_wrap("fetch-url", |_: StoreContextMut<Data>, (url, offset, format): (String, u64, String)| {
-        Ok((host::fetch_url(url, offset, format),))
+    root.func_wrap("fetch-url", |context: StoreContextMut<Data>, (url, offset, format): (WasmStr, u64, WasmStr)| {
+        Ok((bounded(&context, &url)
+            .and_then(|url| Ok(host::fetch_url(url, offset, bounded(&context, &format)?)))
+            .unwrap_or_else(Err),))
     })?;
-    root.func_wrap("call-tool", |_: StoreContextMut<Data>, (name, arguments): (String, String)| {
-        Ok((host::call_tool(name, arguments),))
+    root.func_wrap("call-tool", |context: StoreContextMut<Data>, (name, arguments): (WasmStr, WasmStr)| {
+        Ok((bounded(&context, &name)
+            .and_then(|name| Ok(host::call_tool(name, bounded(&context, &arguments)?)))
+            .unwrap_or_else(Err),))
     })?;
     wcpod_wasi::add_to_linker(linker, component)?;
     let wasi = Wasi::new(Surroundings, seed, FILES, image::stdlib())
         .map_err(|error| wasmtime::format_err!("the standard library of the image: {error}"))?;
     let mut store = Store::new(engine, wasi);
-    store.set_hostcall_fuel(HOST_CALL_BYTES);
+    // Nothing is allocated by what the component passes: WASI reads it where it lies, and `bounded` does the rest.
+    store.set_hostcall_fuel(usize::MAX);
     let instance = linker.instantiate(&mut store, component)?;
     let execute = instance.get_typed_func(&mut store, "execute")?;
     // SAFETY: one thread, and the host calls `Boot` before anything else.
     unsafe { *INTERPRETER.0.get() = Some(Interpreter { store, execute }) };
     Ok(())
+}
+
+/// A copy of an argument, or the error of one that is too long.
+fn bounded(context: &StoreContextMut<Data>, argument: &WasmStr) -> Result<String, String> {
+    let refused = |message: &str| format!(r#"{{"type":"ValueError","message":"{message}"}}"#);
+    let text = argument.to_str(context).map_err(|_| refused("an argument is not text"))?;
+    if text.len() > MAX_ARGUMENT_BYTES {
+        return Err(refused(&format!(
+            "an argument is too long: {} bytes, at most {MAX_ARGUMENT_BYTES} fit",
+            text.len()
+        )));
+    }
+    Ok(text.into_owned())
 }
 
 fn interpreter() -> Option<&'static mut Interpreter> {
