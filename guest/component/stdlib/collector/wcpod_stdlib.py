@@ -15,13 +15,14 @@ SOURCE, ADDITIONS, TARGET = "/python", "/1", "/2/lib/python3.14"
 #: Where the files are in the sandbox.
 LIBRARY = "/lib/python3.14"
 
-#: What cannot work without processes, a terminal, a screen or code that was not built for WASI.
+#: What cannot work without processes, a terminal, a screen or code that was not built for WASI, and what stands in
+#: for code that was.
 LEFT_OUT = frozenset(
     """
     LICENSE.txt __hello__.py __phello__ __pycache__ _aix_support.py _android_support.py _apple_support.py
-    _ios_support.py _osx_support.py antigravity.py build-details.json config-3.14-wasm32-wasi ctypes curses
-    ensurepip idlelib multiprocessing nturl2path.py pty.py pydoc_data site-packages ssl.py tkinter turtle.py turtledemo
-    venv webbrowser.py
+    _ios_support.py _osx_support.py _pydatetime.py _pydecimal.py _pyio.py antigravity.py build-details.json
+    config-3.14-wasm32-wasi ctypes curses ensurepip idlelib multiprocessing nturl2path.py pty.py pydoc_data site-
+    packages ssl.py tkinter turtle.py turtledemo venv webbrowser.py
     """.split()
 )
 
