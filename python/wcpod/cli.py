@@ -27,6 +27,7 @@ from wcpod.commands.exit_codes import (
     NOT_CONFIGURED,
     fail,
 )
+from wcpod.commands.report import report
 from wcpod.control_characters import neutralise
 from wcpod.exceptions import (
     FetchPolicyError,
@@ -70,6 +71,7 @@ def cli() -> None:
 
     \b
     wcpod run              write today's World Cup script (a rehearsal, without network or model)
+    wcpod report           make the page that shows how it was written
     wcpod exec hello.py    run one Python file in the micro-VM
     wcpod doctor           check this machine
     """
@@ -320,6 +322,9 @@ def doctor() -> None:
     from wcpod import doctor as checks
 
     sys.exit(checks.main())
+
+
+cli.add_command(report)
 
 
 def main() -> None:

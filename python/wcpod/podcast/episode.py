@@ -57,7 +57,7 @@ def episode_record(
             "executions": [_execution_seconds(run) for run in record.executions],
             "timeline": [
                 {"step": span.step, "started": round(span.started, 3), "seconds": round(span.seconds, 3)}
-                for span in record.steps
+                for span in record.spans()
             ],
         },
         "resumed": record.resumed,

@@ -78,6 +78,13 @@ class RunRecord:
         """The step that is under way."""
         return None if self._open is None else self._open[0]
 
+    def spans(self) -> list[StepSpan]:
+        """The steps so far, the open one included."""
+        if self._open is None:
+            return list(self.steps)
+        step, started = self._open
+        return [*self.steps, StepSpan(step, started, self.elapsed() - started)]
+
     @property
     def step_seconds(self) -> dict[str, float]:
         """Step → seconds that it took, all its tries together."""
