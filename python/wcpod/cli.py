@@ -126,6 +126,11 @@ def cli() -> None:
 )
 @click.option("--audio", help="Audio plug-in that reads the script aloud. None comes with wcpod.")
 @click.option("--resume", is_flag=True, help="Go on after the last finished step of a run that was cut off, if any.")
+@click.option(
+    "--trace",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Write OpenTelemetry spans to this file. $OTEL_EXPORTER_OTLP_ENDPOINT sends them to a collector.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print what happens as one JSON object a line.")
 def run(
     day: dt.datetime | None,
@@ -142,6 +147,7 @@ def run(
     base_address: str | None,
     audio: str | None,
     resume: bool,
+    trace: Path | None,
     as_json: bool,
 ) -> None:
     """Write the day's script: two text files, show notes and episode.json under OUT/YYMMDD.
@@ -177,6 +183,7 @@ def run(
         from wcpod.podcast.script_check import ScriptRules
         from wcpod.podcast.skills import SHIPPED_SKILLS
         from wcpod.podcast.terminal import progress_on
+        from wcpod.podcast.tracing import TracingNotInstalled, tracing
     except ImportError as error:
         fail(f"{error}. The podcast needs more packages: pip install 'wcpod[podcast]'", NOT_CONFIGURED)
 
@@ -209,7 +216,7 @@ def run(
         if lines is not None:
             lines.write("run_started", day=date.isoformat(), model=model.name, rehearsal=model.rehearsal)
         shown = contextlib.nullcontext(lines) if lines else progress_on(sys.stdout, rehearsal=model.rehearsal)
-        with shown as listener:
+        with tracing(trace), shown as listener:
             episode = asyncio.run(
                 run_episode(
                     day=date,
@@ -229,7 +236,7 @@ def run(
         give_up(str(error), DAY_EXISTS)
     except feed.BaseAddressError as error:
         raise click.UsageError(str(error)) from None
-    except (SkillError, ModelNotConfigured, AudioNotInstalled) as error:
+    except (SkillError, ModelNotConfigured, AudioNotInstalled, TracingNotInstalled) as error:
         give_up(str(error), NOT_CONFIGURED)
     except (HypervisorUnavailable, GuestImageError, SandboxError) as error:
         give_up(f"{error}\nTo check this machine: wcpod doctor", NO_SANDBOX)

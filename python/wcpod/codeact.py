@@ -38,6 +38,7 @@ from agent_framework import (
 
 from wcpod.control_characters import neutralise
 from wcpod.exceptions import ToolSurfaceError
+from wcpod.telemetry import traced_host_calls
 
 if TYPE_CHECKING:
     from wcpod.sandbox import ExecutionResult, HostCall
@@ -276,12 +277,11 @@ class CodeActProvider(ContextProvider):
         return result
 
     async def _run(self, code: str) -> ExecutionResult:
+        on_call = traced_host_calls(self._on_call)
         if isinstance(self._runtime, AsyncRuntime):
-            return await self._runtime.execute_async(code, agent=self._agent, on_call=self._on_call)
+            return await self._runtime.execute_async(code, agent=self._agent, on_call=on_call)
         # to_thread carries the context variables, so spans of host functions nest under this call.
-        job = asyncio.ensure_future(
-            asyncio.to_thread(self._runtime.execute, code, agent=self._agent, on_call=self._on_call)
-        )
+        job = asyncio.ensure_future(asyncio.to_thread(self._runtime.execute, code, agent=self._agent, on_call=on_call))
         try:
             return await asyncio.shield(job)
         except asyncio.CancelledError:

@@ -16,7 +16,8 @@
         ├── ScriptRejected      the scripts break the rules (podcast/script_check.py)
         ├── DayExists           the day's episode is there already (podcast/day_folder.py)
         ├── BaseAddressError    the base address of the feed makes no sense (podcast/feed.py)
-        └── AudioNotInstalled   there is no audio plug-in of that name (podcast/audio.py)
+        ├── AudioNotInstalled   there is no audio plug-in of that name (podcast/audio.py)
+        └── TracingNotInstalled traces were asked for without the extra otel (podcast/tracing.py)
 
 A Python error inside the guest is none of these: it is a result (`ExecutionResult.kind == "error"`).
 """
