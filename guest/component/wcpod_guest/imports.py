@@ -32,7 +32,8 @@ class _Missing:
 
 def _what_is_there(name: str) -> str:
     try:
-        packages = sorted({entry for entry in os.listdir(SITE_PACKAGES) if not entry.endswith((".dist-info", ".txt"))})
+        entries = [entry for entry in os.listdir(SITE_PACKAGES) if not entry.startswith("_")]
+        packages = sorted(entry for entry in entries if not entry.endswith(".dist-info"))
     except OSError:
         packages = []
     there = "Python's standard library"
