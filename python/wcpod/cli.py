@@ -11,7 +11,6 @@ import dataclasses
 import datetime as dt
 import json
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
@@ -27,6 +26,8 @@ from wcpod.commands.exit_codes import (
     NOT_CONFIGURED,
     fail,
 )
+from wcpod.commands.limits_option import LimitsOption, limits_of
+from wcpod.commands.mcp import mcp
 from wcpod.commands.report import report
 from wcpod.control_characters import neutralise
 from wcpod.exceptions import (
@@ -40,28 +41,7 @@ from wcpod.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from wcpod import ExecutionResult, HyperlightRuntime, Limits
-
-_LIMIT_TYPES: dict[str, type] = {"seconds": float, "memory_mib": int, "output_bytes": int, "host_calls": int}
-
-
-class LimitsOption(click.ParamType[dict[str, float]]):
-    """`seconds=10,host_calls=20` as a dict of the limits that were named."""
-
-    name = "NAME=N,..."
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dict[str, float]:
-        """Parse the text, or fail with the names that there are."""
-        if isinstance(value, dict):
-            return value
-        limits: dict[str, float] = {}
-        for item in str(value).split(","):
-            name, _, number = item.partition("=")
-            try:
-                limits[name.strip()] = _LIMIT_TYPES[name.strip()](number)
-            except (KeyError, ValueError):
-                self.fail(f"{item!r} is not one of {', '.join(f'{key}=N' for key in _LIMIT_TYPES)}", param, ctx)
-        return limits
+    from wcpod import ExecutionResult, HyperlightRuntime
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -73,6 +53,7 @@ def cli() -> None:
     wcpod run              write today's World Cup script (a rehearsal, without network or model)
     wcpod report           make the page that shows how it was written
     wcpod exec hello.py    run one Python file in the micro-VM
+    wcpod mcp              serve sandboxes to any MCP client
     wcpod doctor           check this machine
     """
 
@@ -210,7 +191,7 @@ def run(
 
         def open_runtime() -> HyperlightRuntime:
             return HyperlightRuntime(
-                policy=FetchPolicy.bbc(), archive=pages, record=record, limits=_limits(limits or {})
+                policy=FetchPolicy.bbc(), archive=pages, record=record, limits=limits_of(limits or {})
             )
 
         if lines is not None:
@@ -296,7 +277,9 @@ def execute(
 
     try:
         policy = FetchPolicy(hosts) if hosts else None
-        with Sandbox(policy=policy, archive=archive, limits=_limits({"seconds": timeout, **(limits or {})})) as sandbox:
+        with Sandbox(
+            policy=policy, archive=archive, limits=limits_of({"seconds": timeout, **(limits or {})})
+        ) as sandbox:
             result = sandbox.run(source)
     except FetchPolicyError as error:
         raise click.UsageError(str(error)) from None
@@ -332,20 +315,12 @@ def doctor() -> None:
 
 
 cli.add_command(report)
+cli.add_command(mcp)
 
 
 def main() -> None:
     """Entry point of the `wcpod` command."""
     cli(prog_name="wcpod")
-
-
-def _limits(named: Mapping[str, Any]) -> Limits:
-    from wcpod import Limits
-
-    try:
-        return Limits(**named)
-    except ValueError as error:
-        raise click.UsageError(str(error)) from None
 
 
 def _exit_code(result: ExecutionResult) -> int:

@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import re
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,10 +37,26 @@ from agent_framework import (
 
 from wcpod.control_characters import neutralise
 from wcpod.exceptions import ToolSurfaceError
+from wcpod.sandbox.rendering import render_result
 from wcpod.telemetry import traced_host_calls
 
 if TYPE_CHECKING:
     from wcpod.sandbox import ExecutionResult, HostCall
+
+__all__ = [
+    "AsyncRuntime",
+    "CodeActProvider",
+    "Execution",
+    "MiddlewareFunction",
+    "Runtime",
+    "ToolCallCounts",
+    "check_called_tools",
+    "check_offered_tools",
+    "make_call_tool_counter",
+    "make_tool_call_recorder",
+    "only_model_tools",
+    "render_result",
+]
 
 EXECUTE_CODE = "execute_code"
 LOAD_SKILL = "load_skill"
@@ -71,16 +86,6 @@ _ARGUMENTS = {
     "properties": {"code": {"type": "string", "description": "Python source to run."}},
     "required": ["code"],
     "additionalProperties": False,
-}
-
-_KIND_NOTES = {
-    "ok": "",
-    "error": "",
-    "timeout": "The code was stopped at its time limit.",
-    "cancelled": "The run was cancelled.",
-    "memory": "The code was stopped at its memory limit.",
-    "output": "The code was stopped at its output limit.",
-    "crash": "The sandbox crashed on this code and was rebuilt.",
 }
 
 
@@ -300,30 +305,6 @@ async def _end_of(job: asyncio.Future[ExecutionResult]) -> None:
             await asyncio.wait({job})
     if not job.cancelled():
         job.exception()
-
-
-def render_result(result: ExecutionResult) -> str:
-    """The text that the model gets for an execution: how it ended, what was printed, the traceback.
-
-    Output stands between tags that it cannot close itself, and control characters are made visible.
-    """
-    parts = [f"exit code {result.exit_code} ({result.kind})"]
-    parts += [note for note in (_KIND_NOTES[result.kind], neutralise(result.detail or "")) if note]
-    for tag, text in (("stdout", result.stdout), ("stderr", result.stderr), ("value", result.value or "")):
-        if text:
-            parts.append(f"<{tag}>\n{_closed_in(tag, neutralise(text)).rstrip(chr(10))}\n</{tag}>")
-    if result.truncated is not None:
-        parts.append("The output was longer than its limit, and its middle is missing. Print less.")
-    if result.files:
-        listing = ", ".join(f"{neutralise(name)} ({len(data)} bytes)" for name, data in sorted(result.files.items()))
-        parts.append(f"Files left in /output: {listing}")
-    if not (result.stdout or result.stderr or result.value) and result.kind == "ok":
-        parts.append("Nothing was printed. Use print(...) to see a result.")
-    return "\n".join(parts)
-
-
-def _closed_in(tag: str, text: str) -> str:
-    return re.sub(rf"<(?=/\s*{tag}\b)", "&lt;", text, flags=re.IGNORECASE)
 
 
 @chat_middleware
