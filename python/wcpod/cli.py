@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TextIO
 
 import click
 
+from wcpod.commands.devui import devui
 from wcpod.commands.exit_codes import (
     DAY_EXISTS,
     EXEC_NO_SANDBOX,
@@ -52,6 +53,7 @@ def cli() -> None:
     \b
     wcpod run              write today's World Cup script (a rehearsal, without network or model)
     wcpod report           make the page that shows how it was written
+    wcpod devui            watch it in Agent Framework's DevUI
     wcpod exec hello.py    run one Python file in the micro-VM
     wcpod mcp              serve sandboxes to any MCP client
     wcpod doctor           check this machine
@@ -315,6 +317,7 @@ def doctor() -> None:
 
 
 cli.add_command(report)
+cli.add_command(devui)
 cli.add_command(mcp)
 
 

@@ -83,12 +83,12 @@ async def run_episode(
             # Killed after everything was done.
             kept.clear()
             return Episode(folder, json.loads(folder.episode.read_text(encoding="utf-8")))
-        _check_replaceable(folder, model, force=force)
+        check_replaceable(folder, model, force=force)
         record = RunRecord(listener)
         with open_runtime() as runtime:
 
             def save(scripts: Scripts) -> dict[str, Any]:
-                _check_counters(record, runtime.host_call_counts)
+                check_counters(record, runtime.host_call_counts)
                 episode = episode_record(
                     day=day, model=model, isolation=runtime.isolation, record=record, scripts=scripts
                 )
@@ -127,7 +127,8 @@ async def run_episode(
         return Episode(folder, output)
 
 
-def _check_replaceable(folder: DayFolder, model: Model, *, force: bool) -> None:
+def check_replaceable(folder: DayFolder, model: Model, *, force: bool) -> None:
+    """Raise `DayExists` if the model may not write this day."""
     existing = folder.existing()
     if existing != "episode":
         return
@@ -137,7 +138,7 @@ def _check_replaceable(folder: DayFolder, model: Model, *, force: bool) -> None:
         raise DayExists(f"{folder.path} holds an episode already; nothing was changed. To write it again: --force")
 
 
-def _check_counters(record: RunRecord, host: dict[str, dict[str, int]]) -> None:
+def check_counters(record: RunRecord, host: dict[str, dict[str, int]]) -> None:
     """Both ends of the bridge must have seen the same calls."""
     counted: dict[str, dict[str, int]] = {}
     for agent, call in record.counts.host_calls():

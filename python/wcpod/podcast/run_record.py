@@ -56,7 +56,14 @@ class RunRecord:
     """The record of one run. Callbacks may come from any thread."""
 
     def __init__(self, listener: Listener = ignore) -> None:
-        self.counts = ToolCallCounts()
+        self.counts = ToolCallCounts()  # one for good: the agents' middleware holds on to it
+        self._listener = listener
+        self._listening = threading.Lock()
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget everything: a run begins."""
+        self.counts.restore({}, {}, ())
         self.steps: list[StepSpan] = []
         self.tokens: dict[str, dict[str, int]] = {}
         self.executions: list[CodeRun] = []
@@ -64,8 +71,6 @@ class RunRecord:
         self.drafts: list[str] = []
         self.resumed = 0
         self.host_calls_before_resume: dict[str, dict[str, int]] = {}
-        self._listener = listener
-        self._listening = threading.Lock()
         self._open: tuple[str, float] | None = None
         self._clock = time.monotonic()
 

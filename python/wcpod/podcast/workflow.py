@@ -53,6 +53,7 @@ The script cannot be taken as it is:
 Correct all of it, count again with code, and give the whole answer once more: exactly two fenced blocks."""
 
 Save = Callable[[Scripts], dict[str, Any]]
+Begin = Callable[[dt.date], None]
 
 
 def final_text(prior: AgentExecutorResponse) -> str:
@@ -75,18 +76,21 @@ def final_text(prior: AgentExecutorResponse) -> str:
 class Prepare(Executor):
     """Starts the day: keeps it in the workflow's state and asks SearchAgent for its news."""
 
-    def __init__(self, record: RunRecord, model: Model) -> None:
+    def __init__(self, record: RunRecord, model: Model, *, begin: Begin) -> None:
         super().__init__("prepare")
         self._record = record
         self._model = model
+        self._begin = begin
 
     @handler
     async def prepare(self, day: str, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
         """Take the day as YYYY-MM-DD."""
+        date = dt.date.fromisoformat(day.strip())
+        self._begin(date)
         self._record.begin("prepare")
-        ctx.set_state("day", dt.date.fromisoformat(day).isoformat())
+        ctx.set_state("day", date.isoformat())
         ctx.set_state("model", model_label(self._model))
-        await ctx.send_message(_request(_GATHER.format(day=day)))
+        await ctx.send_message(_request(_GATHER.format(day=date.isoformat())))
         self._record.begin(AGENTS[0])
 
     async def on_checkpoint_save(self) -> dict[str, Any]:
@@ -165,12 +169,29 @@ def build_workflow(
     *,
     rules: ScriptRules,
     skills: Path = SHIPPED_SKILLS,
+    begin: Begin | None = None,
 ) -> Workflow:
-    """A new workflow for one episode. Never run it twice: its agents would remember the first run."""
+    """A new workflow for one episode.
+
+    Args:
+        begin: Called with the day before anything else of a run. With it the workflow may run again, because each run
+            then also begins with new conversations; without it a second run would remember the first.
+    """
+    agents = [build_agent(name, model, runtime, record, skills=skills) for name in AGENTS]
+    sessions = [agent.create_session() for agent in agents]
     search, content, script = (
-        AgentExecutor(build_agent(name, model, runtime, record, skills=skills), id=name) for name in AGENTS
+        AgentExecutor(agent, id=name, session=session)
+        for name, agent, session in zip(AGENTS, agents, sessions, strict=True)
     )
-    prepare = Prepare(record, model)
+
+    def begin_anew(day: dt.date) -> None:
+        if begin is not None:
+            for session in sessions:
+                session.state.clear()
+                session.service_session_id = None
+            begin(day)
+
+    prepare = Prepare(record, model, begin=begin_anew)
     saving = SaveScripts(save, rules=rules, record=record)
     chain = [
         prepare,

@@ -1,0 +1,85 @@
+"""`wcpod devui`: the pipeline in Agent Framework's DevUI."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+
+import click
+
+from wcpod.commands.exit_codes import NO_SANDBOX, NOT_CONFIGURED, fail
+from wcpod.exceptions import GuestImageError, HypervisorUnavailable, ModelNotConfigured, SandboxError, SkillError
+
+
+@click.command()
+@click.option(
+    "--model",
+    "kind",
+    type=click.Choice(["rehearsal", "foundry", "openai"]),
+    default="rehearsal",
+    show_default=True,
+    help="Who writes, as with wcpod run.",
+)
+@click.option("--model-name", help="Deployment or model. Default: $FOUNDRY_MODEL or $OPENAI_MODEL.")
+@click.option("--base-url", help="Server for --model openai.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("outputs"),
+    show_default=True,
+    help="Folder that gets one folder a day.",
+)
+@click.option(
+    "--archive",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    help="Read pages from this folder instead of the network. Default for a rehearsal: the sample pages.",
+)
+@click.option("--force", is_flag=True, help="Write a day again that already has an episode.")
+@click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True, help="On 127.0.0.1.")
+@click.option("--no-auth", is_flag=True, help="Let anyone in who can reach the port on this machine.")
+@click.option("--open", "browser", is_flag=True, help="Open a browser.")
+def devui(
+    kind: str,
+    model_name: str | None,
+    base_url: str | None,
+    out: Path,
+    archive: Path | None,
+    force: bool,
+    port: int,
+    no_auth: bool,
+    browser: bool,
+) -> None:
+    """Watch and start runs in Agent Framework's DevUI, on this machine only. The input of a run is its day.
+
+    \b
+    Example:
+      wcpod devui --open
+      wcpod devui --model foundry --port 8090
+
+    \b
+    Exit codes:
+      0 interrupted        2 wrong options        4 no usable sandbox        5 model, skill or package missing
+    """
+    try:
+        import agent_framework_devui  # noqa: F401
+
+        from wcpod.podcast.devui import build_devui_workflow, serve
+        from wcpod.podcast.models import open_model
+        from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
+    except ImportError as error:
+        fail(f"{error}. DevUI needs more packages: pip install 'wcpod[devui]'", NOT_CONFIGURED)
+
+    from wcpod import FetchPolicy, HyperlightRuntime
+
+    token = None if no_auth else secrets.token_urlsafe(24)
+    try:
+        model = open_model(kind, name=model_name, base_url=base_url)
+        pages = archive or (SAMPLE_PAGES if model.rehearsal else None)
+        with HyperlightRuntime(policy=FetchPolicy.bbc(), archive=pages) as runtime:
+            workflow = build_devui_workflow(model=model, runtime=runtime, out=out, force=force)
+            click.echo(f"http://127.0.0.1:{port}" + (f"  token: {token}" if token else ""))
+            serve(workflow, port=port, token=token, browser=browser)
+    except (SkillError, ModelNotConfigured) as error:
+        fail(str(error), NOT_CONFIGURED)
+    except (HypervisorUnavailable, GuestImageError, SandboxError) as error:
+        fail(f"{error}\nTo check this machine: wcpod doctor", NO_SANDBOX)
