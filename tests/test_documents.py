@@ -129,6 +129,10 @@ def test_commands_exist(document: Path) -> None:
     assert set(commands(document, "wcpod")) - set(cli.commands) == set()
 
 
+def test_the_readme_has_every_command() -> None:
+    assert set(cli.commands) - set(commands(ROOT / "README.md", "wcpod")) == set()
+
+
 def test_the_share_of_the_standard_library() -> None:
     cases = json.loads((ROOT / "tests" / "cases" / "standard_library.json").read_text(encoding="utf-8"))
     text = (ROOT / "LIMITATIONS.md").read_text(encoding="utf-8")
