@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 IMAGE := python/wcpod/guest/python-guest.bin
 EXTRAS := podcast,foundry,openai,devui,otel,mcp
+SECONDS ?= 60
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -19,10 +20,12 @@ run: install ## Write today's podcast script (the main job; MODEL=rehearsal|foun
 
 test: install lint test-rust test-python ## All tests but those inside the nested hypervisor
 
-test-rust: install ## Tests of the Rust crates
+test-rust: install ## Tests of the Rust crates and of the guest's file system
 	cargo test --workspace --locked --quiet
+	cargo test --manifest-path guest/Cargo.toml -p wcpod-vfs --locked --quiet
 
 test-python: install ## Tests of the Python package, on this machine's /dev/kvm
+	$(BIN)/pytest guest/component/tests
 	$(BIN)/pytest --require-microvm
 
 test-nested: install ## The micro-VM tests under stock KVM inside QEMU's software processor
@@ -53,7 +56,11 @@ bench: install ## Measure, and print the figures of SPECIFICATION.md
 	$(BIN)/pytest benches --benchmark-enable --benchmark-only
 
 soak: install ## 10,000 runs on one sandbox: memory must stay flat
-	$(BIN)/pytest tests/test_soak.py --soak
+	$(BIN)/pytest tests/sandbox/test_endurance.py --soak -o timeout=3600
+
+fuzz: ## Fuzz every target for SECONDS (60); needs a nightly toolchain and cargo-fuzz
+	cd fuzz && for target in $$(cargo +nightly fuzz list); do \
+	  echo "fuzz: $$target ..."; cargo +nightly fuzz run $$target -- -max_total_time=$(SECONDS) || exit 1; done
 
 lint: $(VENV)/.ready ## Formatting, lints and types
 	cargo fmt --check

@@ -34,6 +34,27 @@ def test_cold_start(benchmark: Any) -> None:
     """From the guest image to a sandbox that is ready: boot, rehearsal, snapshot."""
 
     def start() -> None:
-        Sandbox().close()
+        Sandbox(cache=False).close()
 
     benchmark.pedantic(start, rounds=5, warmup_rounds=1)
+
+
+def test_start_from_the_cache(benchmark: Any) -> None:
+    """A sandbox from the clean state that an earlier process kept, and its first run."""
+    Sandbox().close()
+
+    def start() -> None:
+        with Sandbox() as sandbox:
+            assert sandbox.run(CODE).stdout == "1\n"
+
+    benchmark(start)
+
+
+def test_a_further_sandbox(benchmark: Any, sandbox: Sandbox) -> None:
+    """From the same snapshot, in the same process."""
+    snapshot = sandbox.snapshot()
+
+    def start() -> None:
+        Sandbox(snapshot=snapshot).close()
+
+    benchmark(start)

@@ -1,9 +1,9 @@
 """Run Python that a model wrote, in a micro-VM, from a clean snapshot, with one typed way out.
 
-    from wcpod import FetchPolicy, Limits, Sandbox
+from wcpod import FetchPolicy, Limits, Sandbox
 
-    with Sandbox(limits=Limits(seconds=5.0), policy=FetchPolicy.bbc()) as sandbox:
-        result = sandbox.run("print(1)")
+with Sandbox(limits=Limits(seconds=5.0), policy=FetchPolicy.bbc()) as sandbox:
+    result = sandbox.run("print(1)")
 """
 
 import warnings
@@ -20,6 +20,8 @@ from wcpod.sandbox import (
     Isolation,
     Limits,
     Sandbox,
+    SandboxPool,
+    Snapshot,
     Truncated,
     Usage,
     extract_page,
@@ -37,6 +39,8 @@ __all__ = [
     "Isolation",
     "Limits",
     "Sandbox",
+    "SandboxPool",
+    "Snapshot",
     "Truncated",
     "Usage",
     "extract_page",

@@ -44,7 +44,7 @@ def findings() -> Iterator[Finding]:
     yield Finding(True, "guest image", f"{path} ({path.stat().st_size / 1e6:.0f} MB, sha256 {digest[:16]})")
     begin = time.perf_counter()
     try:
-        sandbox = Sandbox(limits=Limits(seconds=10))
+        sandbox = Sandbox(limits=Limits(seconds=10), cache=False)
     except WcpodError as error:
         yield Finding(False, "boot", str(error))
         return

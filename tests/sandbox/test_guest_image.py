@@ -95,7 +95,7 @@ def test_without_a_device_the_error_says_what_to_do(tmp_path: Path) -> None:
     )
     script = tmp_path / "script.py"
     script.write_text(code)
-    mount = "mount -t tmpfs none /dev && exec \"$0\" \"$1\""
+    mount = 'mount -t tmpfs none /dev && exec "$0" "$1"'
     done = subprocess.run(
         ["unshare", "--mount", "--map-root-user", "sh", "-c", mount, sys.executable, str(script)],
         capture_output=True,

@@ -54,7 +54,7 @@ def test_deleting_everything_touches_neither_host_nor_next_run(sandbox: Sandbox,
 
 def test_no_file_of_the_host_is_visible(sandbox: Sandbox) -> None:
     result = sandbox.run("import os\nprint(os.path.exists('/etc'), os.path.exists('/proc'), dict(os.environ))")
-    assert result.stdout == "False False {}\n"
+    assert result.stdout == "False False {'HOME': '/tmp'}\n"
 
 
 def test_an_endless_loop_ends_at_its_limit_and_keeps_its_output(sandbox: Sandbox, slowness: float) -> None:
@@ -110,8 +110,15 @@ def test_inputs_and_files(sandbox: Sandbox) -> None:
     assert sandbox.run("import os\nprint(os.listdir('/input'), os.listdir('/output'))").stdout == "[] []\n"
 
 
+@pytest.mark.parametrize("name", ["../x", "/x", "", "a//b", "a/./b"])
+def test_an_input_name_that_leads_elsewhere_is_refused(sandbox: Sandbox, name: str) -> None:
+    with pytest.raises(ValueError, match=r"the input name .* cannot be used"):
+        sandbox.run("", inputs={name: b""})
+
+
 def test_random_values_and_time_are_fresh_after_each_restore(sandbox: Sandbox, slowness: float) -> None:
-    code = "import random, uuid, secrets, os\nprint(random.random(), uuid.uuid4(), secrets.token_hex(8), os.urandom(8).hex())"
+    values = "random.random(), uuid.uuid4(), secrets.token_hex(8), os.urandom(8).hex()"
+    code = f"import random, uuid, secrets, os\nprint({values})"
     rows = [sandbox.run(code).stdout.split() for _ in range(20)]
     assert all(len(set(column)) == len(rows) for column in zip(*rows, strict=True))
     assert abs(float(sandbox.run("import time\nprint(time.time())").stdout) - time.time()) < 2 * slowness

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import pytest
 
-from wcpod import Limits, Sandbox
+from wcpod import HostCall, Limits, Sandbox
 from wcpod.sandbox.tools import ToolTable, fits
 
 WHO: contextvars.ContextVar[str] = contextvars.ContextVar("WHO", default="nobody")
@@ -114,8 +114,11 @@ def test_a_slow_tool_does_not_hold_up_the_limit(box: Sandbox, slowness: float) -
 
 @pytest.mark.microvm
 def test_an_exception_of_on_call_comes_back_after_the_run(box: Sandbox) -> None:
-    with pytest.raises(ZeroDivisionError):
-        box.run("call_tool('add', a=1)", on_call=lambda call: 1 / 0)  # type: ignore[arg-type,return-value]
+    def refuse(call: HostCall) -> None:
+        raise OwnError(call.name)
+
+    with pytest.raises(OwnError, match="add"):
+        box.run("call_tool('add', a=1)", on_call=refuse)
     assert box.run("print('ok')").stdout == "ok\n"
 
 

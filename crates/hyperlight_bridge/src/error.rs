@@ -73,6 +73,14 @@ pub enum BridgeError {
         /// What Hyperlight said.
         reason: String,
     },
+    /// A snapshot on disk cannot be used here.
+    #[error("the snapshot in {path} is refused: {reason}")]
+    SnapshotRefused {
+        /// The folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
     /// The clean snapshot could not be brought back; the sandbox is of no more use.
     #[error("the clean snapshot could not be restored: {reason}. Make a new sandbox")]
     RestoreFailed {
@@ -86,6 +94,14 @@ pub enum BridgeError {
         bytes: usize,
         /// Largest size, in bytes.
         limit: usize,
+    },
+    /// An input's name would not be a file below /input.
+    #[error(
+        "the input name {name:?} cannot be used: give a relative path without \".\", \"..\" or empty parts, each once"
+    )]
+    InputName {
+        /// The name.
+        name: String,
     },
     /// The inputs are larger than what is handed over.
     #[error("the inputs are too large: {bytes} bytes together, at most {limit} fit")]

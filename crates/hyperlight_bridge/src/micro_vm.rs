@@ -1,34 +1,27 @@
-//! A micro-VM with a Python interpreter: booted once, snapshotted once, restored before every run.
-use std::path::{Path, PathBuf};
+//! A micro-VM with a Python interpreter that starts every run from a clean state.
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hyperlight_host::sandbox::snapshot::Snapshot;
 use hyperlight_host::{HyperlightError, Sandbox, SandboxBuilder};
 
+use crate::boot::{self, Booted, StartTimes};
 use crate::clock;
 use crate::error::BridgeError;
 use crate::guest_image::GuestImage;
 use crate::host_functions::{self, CurrentRun};
-use crate::hypervisor::Hypervisor;
-use crate::outcome::Outcome;
-use crate::output_window::{Captured, OutputWindow};
-use crate::run::{ActiveRun, CallRecord, Fetched, HostServices, Kind, RunLimits, RunReport, RunRequest, ToolError};
-use crate::stop::{Stop, StopReason};
+use crate::outcome::is_plain;
+use crate::output_follower;
+use crate::output_window::OutputWindow;
+use crate::run::{ActiveRun, CallRecord, Fetched, HostServices, RunLimits, RunReport, RunRequest, ToolError};
+use crate::snapshot::{Facts, Snapshot};
+use crate::verdict::judge;
 use crate::watchdog::Watchdog;
 
-/// Heap of the guest's runtime, in bytes: Wasmtime's own data and the guest's files, not the interpreter's memory.
-const HEAP_BYTES: u64 = 28 << 20;
-/// Scratch besides the interpreter's memory: page tables, transport, stacks, output window, copied pages.
-const SCRATCH_BYTES: usize = 96 << 20;
-/// Transport between host and guest, each way: messages travel in these.
-const TRANSPORT_BUFFER_BYTES: usize = 64 << 10;
-const TRANSPORT_PAGES: usize = 1024;
-const TRANSPORT_QUEUE: usize = 64;
 /// What one call can carry, with room for its envelope.
 const MAX_MESSAGE_BYTES: usize = 3 << 20;
-/// Time that booting may take, also inside an emulated processor.
-const BOOT_LIMIT: Duration = Duration::from_secs(120);
+/// Stands for "no limit" of the wall clock.
+const A_YEAR: Duration = Duration::from_secs(86_400 * 365);
 
 /// How large a micro-VM is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,103 +30,51 @@ pub struct VmSize {
     pub memory_bytes: u64,
 }
 
-/// Where code runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Isolation {
-    /// The hypervisor.
-    pub hypervisor: Hypervisor,
-    /// 0 or 3: the ring that the guest's interpreter runs in.
-    pub privilege_ring: u64,
-}
-
-/// Times of the way to the first run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct StartTimes {
-    /// Creating the virtual machine and starting the interpreter.
-    pub boot: Duration,
-    /// Rehearsal runs and the snapshot.
-    pub snapshot: Duration,
-}
-
-/// A booted micro-VM and its clean snapshot.
+/// A micro-VM and the clean state that its runs start from.
 pub struct MicroVm {
     // Field order is drop order: the watchdog's thread must be gone before the sandbox.
     watchdog: Watchdog,
     sandbox: Sandbox,
-    snapshot: Arc<Snapshot>,
+    clean: Snapshot,
     current: CurrentRun,
-    window: OutputWindow,
-    path: PathBuf,
-    isolation: Isolation,
+    /// Found by the first run.
+    window: Option<OutputWindow>,
+    /// Whether nothing has run since the clean state came back.
+    pristine: bool,
     start_times: StartTimes,
-    known_pages: u64,
-    /// The guest's next free page right after a restore.
-    first_page: u64,
-    size: VmSize,
 }
 
 impl MicroVm {
-    /// Boots `image`, rehearses a run, and takes the clean snapshot.
+    /// Boots `image`, rehearses, and takes the clean state: about half a second.
     ///
     /// # Errors
-    /// Those of [`Hypervisor::detect`], [`BridgeError::BootFailed`], [`BridgeError::OutputUnreadable`],
-    /// [`BridgeError::SnapshotFailed`].
+    /// Those of [`Hypervisor::detect`](crate::Hypervisor::detect), [`BridgeError::BootFailed`],
+    /// [`BridgeError::OutputUnreadable`], [`BridgeError::SnapshotFailed`].
     pub fn boot(image: GuestImage, size: VmSize) -> Result<Self, BridgeError> {
-        let hypervisor = Hypervisor::detect()?;
-        clock::begin();
-        let begin = Instant::now();
-        let (image_path, image_bytes) = image.into_parts();
-        let path = image_path.as_path();
-        let current = CurrentRun::default();
-        let scratch = SCRATCH_BYTES.saturating_add(usize::try_from(size.memory_bytes).unwrap_or(usize::MAX));
-        let builder = SandboxBuilder::from_bytes(image_bytes)
-            .heap_size(HEAP_BYTES)
-            .scratch_size(scratch)
-            .g2h_buffer_size(TRANSPORT_BUFFER_BYTES)
-            .g2h_pool_pages(TRANSPORT_PAGES)
-            .g2h_queue_size(TRANSPORT_QUEUE)
-            .h2g_buffer_size(TRANSPORT_BUFFER_BYTES)
-            .h2g_pool_pages(TRANSPORT_PAGES)
-            .h2g_queue_size(TRANSPORT_QUEUE);
-        let mut sandbox =
-            host_functions::register(builder, &current).build().map_err(|error| boot_error(path, &error))?;
-        let watchdog = Watchdog::start(sandbox.interrupt_handle())
-            .map_err(|error| BridgeError::BootFailed { path: path.to_owned(), reason: error.to_string() })?;
-        let stop = Arc::new(Stop::default());
-        let ring = watchdog
-            .watch(&stop, begin + BOOT_LIMIT, || {
-                let [a, b, c, d] = rand::random::<[u64; 4]>();
-                sandbox.call::<u64>("Boot", (clock::wall_clock_ns(), clock::tsc_hz(), a, b, c, d))
-            })
-            .map_err(|error| boot_error(path, &error))?;
-        let booted = begin.elapsed();
-        let window = rehearse(&mut sandbox, &watchdog, path)?;
-        let first = take_snapshot(&mut sandbox)?;
-        let known_pages = record_known_pages(&mut sandbox, &watchdog, first, path)?;
-        let snapshot = take_snapshot(&mut sandbox)?;
-        sandbox
-            .restore(Arc::clone(&snapshot))
-            .map_err(|error| BridgeError::RestoreFailed { reason: error.to_string() })?;
-        let first_page = window.next_page()?;
-        Ok(Self {
-            watchdog,
-            sandbox,
-            snapshot,
-            current,
-            window,
-            path: path.to_owned(),
-            isolation: Isolation { hypervisor, privilege_ring: ring },
-            start_times: StartTimes { boot: booted, snapshot: begin.elapsed() - booted },
-            known_pages,
-            first_page,
-            size,
-        })
+        let Booted { sandbox, watchdog, current, window, clean, times } = boot::boot(image, size)?;
+        Ok(Self { watchdog, sandbox, clean, current, window: Some(window), pristine: true, start_times: times })
     }
 
-    /// Where code runs.
+    /// Makes one from a clean state: about a millisecond. All that are made from one share its memory.
+    ///
+    /// # Errors
+    /// [`BridgeError::SnapshotFailed`].
+    pub fn from_snapshot(clean: &Snapshot) -> Result<Self, BridgeError> {
+        clock::begin();
+        let begin = Instant::now();
+        let failed = |reason: String| BridgeError::SnapshotFailed { reason };
+        let current = CurrentRun::default();
+        let builder = SandboxBuilder::from_snapshot(Arc::clone(&clean.memory));
+        let sandbox = host_functions::register(builder, &current).build().map_err(|error| failed(error.to_string()))?;
+        let watchdog = Watchdog::start(sandbox.interrupt_handle()).map_err(|error| failed(error.to_string()))?;
+        let start_times = StartTimes { boot: Duration::ZERO, snapshot: begin.elapsed() };
+        Ok(Self { watchdog, sandbox, clean: clean.clone(), current, window: None, pristine: true, start_times })
+    }
+
+    /// The state that runs start from.
     #[must_use]
-    pub fn isolation(&self) -> Isolation {
-        self.isolation
+    pub fn clean(&self) -> &Snapshot {
+        &self.clean
     }
 
     /// How long the start took.
@@ -142,42 +83,52 @@ impl MicroVm {
         self.start_times
     }
 
-    /// Pages that are copied before a run because every run dirties them.
-    #[must_use]
-    pub fn known_pages(&self) -> u64 {
-        self.known_pages
-    }
-
-    /// The image that it runs.
-    #[must_use]
-    pub fn image_path(&self) -> &Path {
-        &self.path
-    }
-
     /// Something that makes the watchdog look at a stop signal at once.
     pub fn waker(&self) -> impl Fn() + Send + Sync + 'static {
         self.watchdog.waker()
     }
 
-    /// Brings the clean snapshot back. Every run does it; alone it is for measuring.
+    /// Takes a snapshot of what the last run left.
+    ///
+    /// # Errors
+    /// [`BridgeError::SnapshotFailed`]: also when the last run did not come to its end.
+    pub fn capture(&mut self) -> Result<Snapshot, BridgeError> {
+        let memory = boot::take(&mut self.sandbox)?;
+        let window = self.window.ok_or_else(|| BridgeError::SnapshotFailed { reason: "nothing has run yet".into() })?;
+        boot::restore(&mut self.sandbox, &memory)?;
+        let facts = Facts { first_page: window.next_page()?, ..self.clean.facts().clone() };
+        Ok(Snapshot::new(memory, facts))
+    }
+
+    /// Makes another state the one that runs start from.
+    ///
+    /// # Errors
+    /// [`BridgeError::RestoreFailed`].
+    pub fn adopt(&mut self, clean: &Snapshot) -> Result<(), BridgeError> {
+        boot::restore(&mut self.sandbox, &clean.memory)?;
+        self.clean = clean.clone();
+        self.pristine = true;
+        Ok(())
+    }
+
+    /// Brings the clean state back. Every run does it; alone it is for measuring.
     ///
     /// # Errors
     /// [`BridgeError::RestoreFailed`].
     pub fn restore(&mut self) -> Result<Duration, BridgeError> {
         let begin = Instant::now();
-        self.sandbox
-            .restore(Arc::clone(&self.snapshot))
-            .map_err(|error| BridgeError::RestoreFailed { reason: error.to_string() })?;
+        boot::restore(&mut self.sandbox, &self.clean.memory)?;
+        self.pristine = true;
         Ok(begin.elapsed())
     }
 
-    /// Restores the clean snapshot and runs code in it.
+    /// Runs code from the clean state.
     ///
     /// # Errors
     /// Those of [`Self::restore`], [`BridgeError::CodeTooLong`], [`BridgeError::InputsTooLarge`],
     /// [`BridgeError::CallFailed`], [`BridgeError::OutputUnreadable`]. Whatever the code does is a report.
     pub fn run(&mut self, request: RunRequest) -> Result<RunReport, BridgeError> {
-        let restore = self.restore()?;
+        let restore = if self.pristine { Duration::ZERO } else { self.restore()? };
         self.run_warm(request, restore)
     }
 
@@ -194,24 +145,40 @@ impl MicroVm {
             });
         }
         let begin = Instant::now();
-        let deadline = begin.checked_add(request.limits.wall).unwrap_or(begin + Duration::from_secs(86_400 * 365));
-        let limits =
-            RunLimits { memory_bytes: request.limits.memory_bytes.min(self.size.memory_bytes), ..request.limits };
+        let deadline = begin.checked_add(request.limits.wall).unwrap_or(begin + A_YEAR);
+        let memory_bytes = request.limits.memory_bytes.min(self.clean.facts().memory_bytes);
+        let limits = RunLimits { memory_bytes, ..request.limits };
         let run = Arc::new(ActiveRun::new(&request, deadline));
         let run_id = rand::random::<u64>();
         let tools = run.services.tool_names();
+        self.pristine = false;
         self.current.set(Some(Arc::clone(&run)));
-        let sandbox = &mut self.sandbox;
-        let called = self
-            .watchdog
-            .watch(&request.stop, deadline, || execute(sandbox, run_id, &limits, tools, inputs, request.code));
+        let (sandbox, watchdog) = (&mut self.sandbox, &self.watchdog);
+        let call = || {
+            watchdog.watch(&request.stop, deadline, || execute(sandbox, run_id, &limits, tools, inputs, request.code))
+        };
+        let called = if run.services.wants_output() {
+            output_follower::follow(&*run.services, self.window, run_id, call)
+        } else {
+            call()
+        };
         self.current.set(None);
         let duration = begin.elapsed();
-        let [stdout, stderr] = self.window.read(run_id)?;
+        if self.window.is_none() {
+            self.window = match OutputWindow::find(run_id) {
+                Ok(window) => Some(window),
+                // A run that was stopped before it began has written nothing that could be found.
+                Err(error) if called.is_ok() => return Err(error),
+                Err(_) => None,
+            };
+        }
+        let window = self.window.as_ref();
+        let [stdout, stderr] = window.map_or_else(|| Ok(Default::default()), |window| window.read(run_id))?;
         let called = match called {
-            Ok(length) => Ok(self.window.outcome(length)?),
+            Ok(length) => Ok(window.map_or_else(|| Ok(Vec::new()), |window| window.outcome(length))?),
             Err(error) => Err(error),
         };
+        let next_page = window.map_or(Ok(0), OutputWindow::next_page)?;
         let verdict = judge(called, request.stop.reason())?;
         Ok(RunReport {
             kind: verdict.kind,
@@ -224,13 +191,13 @@ impl MicroVm {
             detail: verdict.detail,
             duration,
             restore,
-            dirtied_pages: self.window.next_page()?.saturating_sub(self.first_page) / 4096,
+            dirtied_pages: next_page.saturating_sub(self.clean.facts().first_page) / 4096,
             peak_memory: verdict.peak_memory,
         })
     }
 }
 
-fn execute(
+pub(crate) fn execute(
     sandbox: &mut Sandbox,
     run_id: u64,
     limits: &RunLimits,
@@ -260,70 +227,11 @@ fn execute(
     )
 }
 
-fn boot_error(path: &Path, error: &HyperlightError) -> BridgeError {
-    match error {
-        HyperlightError::NoHypervisorFound() => {
-            BridgeError::NoHypervisor { device: crate::hypervisor::KVM_DEVICE.into() }
-        }
-        HyperlightError::GuestBinVersionMismatch { .. } => {
-            BridgeError::ImageVersion { path: path.to_owned(), reason: error.to_string() }
-        }
-        HyperlightError::ExecutionCanceledByHost() => BridgeError::BootFailed {
-            path: path.to_owned(),
-            reason: format!("it was not ready after {} seconds", BOOT_LIMIT.as_secs()),
-        },
-        _ => BridgeError::BootFailed { path: path.to_owned(), reason: error.to_string() },
-    }
-}
-
-fn take_snapshot(sandbox: &mut Sandbox) -> Result<Arc<Snapshot>, BridgeError> {
-    sandbox.snapshot().map_err(|error| BridgeError::SnapshotFailed { reason: error.to_string() })
-}
-
-/// What most runs do, so that its one-off work is in the snapshot and its pages are known.
-const REHEARSAL: &str = "print(1)";
-
-/// Returns the run's id and the length of its outcome.
-fn rehearsal_run(sandbox: &mut Sandbox, watchdog: &Watchdog, path: &Path) -> Result<(u64, u64), BridgeError> {
-    let run_id = rand::random::<u64>();
-    let limits = RunLimits { wall: BOOT_LIMIT, memory_bytes: u64::MAX, output_bytes: 4096, host_calls: 0 };
-    let (tools, inputs, code) = (String::new(), Vec::new(), REHEARSAL.to_owned());
-    let stop = Arc::new(Stop::default());
-    let length = watchdog
-        .watch(&stop, Instant::now() + BOOT_LIMIT, || execute(sandbox, run_id, &limits, tools, inputs, code))
-        .map_err(|error| boot_error(path, &error))?;
-    Ok((run_id, length))
-}
-
-fn rehearse(sandbox: &mut Sandbox, watchdog: &Watchdog, path: &Path) -> Result<OutputWindow, BridgeError> {
-    let (run_id, length) = rehearsal_run(sandbox, watchdog, path)?;
-    let window = OutputWindow::find(run_id)?;
-    let outcome = Outcome::decode(&window.outcome(length)?);
-    let [stdout, stderr] = window.read(run_id)?;
-    let good = outcome.as_ref().is_ok_and(|outcome| !outcome.trapped && outcome.exit_code == 0);
-    if good && stdout.head == b"1\n" {
-        return Ok(window);
-    }
-    let printed = [stdout.head, stderr.head].concat();
-    Err(BridgeError::BootFailed {
-        path: path.to_owned(),
-        reason: format!("its first run gave {outcome:?} and {:?}", String::from_utf8_lossy(&printed)),
-    })
-}
-
-fn record_known_pages(
-    sandbox: &mut Sandbox,
-    watchdog: &Watchdog,
-    snapshot: Arc<Snapshot>,
-    path: &Path,
-) -> Result<u64, BridgeError> {
-    sandbox.restore(snapshot).map_err(|error| BridgeError::RestoreFailed { reason: error.to_string() })?;
-    let failed = |error: HyperlightError| boot_error(path, &error);
-    rehearsal_run(sandbox, watchdog, path)?;
-    sandbox.call::<u64>("KeepTouched", ()).map_err(failed)
-}
-
 fn encode_inputs(inputs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, BridgeError> {
+    let mut names = HashSet::new();
+    if let Some((name, _)) = inputs.iter().find(|(name, _)| !is_plain(name) || !names.insert(name)) {
+        return Err(BridgeError::InputName { name: name.clone() });
+    }
     let bytes: usize = inputs.iter().map(|(name, content)| 8 + name.len() + content.len()).sum();
     if bytes > MAX_MESSAGE_BYTES {
         return Err(BridgeError::InputsTooLarge { bytes, limit: MAX_MESSAGE_BYTES });
@@ -334,87 +242,6 @@ fn encode_inputs(inputs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, BridgeError> {
         encoded.extend(part);
     }
     Ok(encoded)
-}
-
-struct Verdict {
-    kind: Kind,
-    exit_code: i32,
-    value: Option<String>,
-    files: Vec<(String, Vec<u8>)>,
-    detail: Option<String>,
-    peak_memory: u64,
-}
-
-impl Verdict {
-    fn ended(kind: Kind, detail: String) -> Self {
-        Self { kind, exit_code: 1, value: None, files: Vec::new(), detail: Some(detail), peak_memory: 0 }
-    }
-}
-
-/// The verdict: from what the host did and saw, never from what the guest claims about limits.
-fn judge(called: Result<Vec<u8>, HyperlightError>, stopped: Option<StopReason>) -> Result<Verdict, BridgeError> {
-    let record = match called {
-        Ok(record) => record,
-        Err(HyperlightError::ExecutionCanceledByHost()) => {
-            return Ok(match stopped {
-                Some(StopReason::Cancelled) => Verdict::ended(Kind::Cancelled, "the caller gave the run up".into()),
-                _ => Verdict::ended(Kind::Timeout, "the run's wall-clock limit was over".into()),
-            });
-        }
-        Err(HyperlightError::GuestAborted(_, message)) => {
-            let kind = if message.starts_with("out of scratch memory") {
-                Kind::Memory
-            } else if message.starts_with("output limit") {
-                Kind::Output
-            } else {
-                Kind::Crash
-            };
-            return Ok(Verdict::ended(kind, message));
-        }
-        Err(error) if is_guests_fault(&error) => {
-            return Ok(Verdict::ended(Kind::Crash, error.to_string()));
-        }
-        Err(error) => {
-            return Err(BridgeError::CallFailed { reason: error.to_string() });
-        }
-    };
-    let Ok(outcome) = Outcome::decode(&record) else {
-        return Ok(Verdict::ended(Kind::Crash, "the guest answered with a malformed outcome".into()));
-    };
-    let kind = match (outcome.trapped, outcome.memory_denied, outcome.exit_code) {
-        (false, _, 0) => Kind::Ok,
-        (_, true, _) => Kind::Memory,
-        (true, ..) => Kind::Crash,
-        (false, ..) => Kind::Error,
-    };
-    let (value, detail) = match (outcome.trapped, outcome.file_bytes_left_out) {
-        (true, _) => (None, outcome.text),
-        (false, 0) => (outcome.text, None),
-        (false, bytes) => (
-            outcome.text,
-            Some(format!("the files below /output were left out: {bytes} bytes are too many to bring back")),
-        ),
-    };
-    Ok(Verdict {
-        kind,
-        exit_code: outcome.exit_code,
-        value,
-        files: outcome.files,
-        detail,
-        peak_memory: outcome.peak_memory,
-    })
-}
-
-/// Errors that a guest can cause by what it does.
-fn is_guests_fault(error: &HyperlightError) -> bool {
-    matches!(
-        error,
-        HyperlightError::ExecutionAccessViolation(_)
-            | HyperlightError::MemoryAccessViolation(..)
-            | HyperlightError::TransportError(_)
-            | HyperlightError::GuestError(..)
-            | HyperlightError::HyperlightVmError(_)
-    )
 }
 
 /// Services of a run without host calls.
@@ -436,73 +263,9 @@ impl HostServices for NoServices {
     fn call_ended(&self, _: &CallRecord) {}
 }
 
-impl RunReport {
-    /// Text of a stream: head, a note about what is missing, tail, cut on whole characters.
-    #[must_use]
-    pub fn text_of(stream: &Captured) -> String {
-        let head = lossless_prefix(&stream.head, !stream.tail.is_empty() && stream.omitted() > 0);
-        if stream.omitted() == 0 {
-            let whole = [stream.head.as_slice(), &stream.tail].concat();
-            return String::from_utf8_lossy(&whole).into_owned();
-        }
-        let skip = stream.tail.iter().take(3).take_while(|&&byte| byte & 0xc0 == 0x80).count();
-        let tail = String::from_utf8_lossy(&stream.tail[skip..]);
-        format!("{head}\n[... {} of {} bytes left out ...]\n{tail}", stream.omitted(), stream.written)
-    }
-}
-
-/// The text of `bytes`; when `cut`, without the begin of a character that the cut went through.
-fn lossless_prefix(bytes: &[u8], cut: bool) -> std::borrow::Cow<'_, str> {
-    if cut
-        && let Err(error) = std::str::from_utf8(bytes)
-        && error.error_len().is_none()
-    {
-        return String::from_utf8_lossy(&bytes[..error.valid_up_to()]);
-    }
-    String::from_utf8_lossy(bytes)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn record(trapped: u8, denied: u8, exit_code: i32) -> Vec<u8> {
-        let mut bytes = vec![trapped, denied, 0];
-        bytes.extend(exit_code.to_le_bytes());
-        bytes.extend([0; 20]);
-        bytes
-    }
-
-    fn kind(called: Result<Vec<u8>, HyperlightError>, stopped: Option<StopReason>) -> &'static str {
-        judge(called, stopped).unwrap().kind.as_str()
-    }
-
-    #[test]
-    fn the_verdict_follows_what_the_host_saw() {
-        assert_eq!(kind(Ok(record(0, 0, 0)), None), "ok");
-        assert_eq!(kind(Ok(record(0, 0, 3)), None), "error");
-        assert_eq!(kind(Ok(record(0, 1, 1)), None), "memory");
-        assert_eq!(kind(Ok(record(0, 1, 0)), None), "ok");
-        assert_eq!(kind(Ok(record(1, 0, 1)), None), "crash");
-        assert_eq!(kind(Ok(vec![9]), None), "crash");
-        assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::Timeout)), "timeout");
-        assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::Cancelled)), "cancelled");
-        let aborted = |text: &str| Err(HyperlightError::GuestAborted(11, text.into()));
-        assert_eq!(kind(aborted("out of scratch memory rip=0"), None), "memory");
-        assert_eq!(kind(aborted("output limit reached"), None), "output");
-        assert_eq!(kind(aborted("Exception: PageFault | x"), None), "crash");
-    }
-
-    #[test]
-    fn a_cut_stream_says_so_on_whole_characters() {
-        let text = "世".repeat(10);
-        let stream =
-            Captured { head: text.as_bytes()[..10].to_vec(), tail: text.as_bytes()[20..].to_vec(), written: 30 };
-        assert_eq!(RunReport::text_of(&stream), "世世世\n[... 10 of 30 bytes left out ...]\n世世世");
-        let whole =
-            Captured { head: text.as_bytes()[..10].to_vec(), tail: text.as_bytes()[10..].to_vec(), written: 30 };
-        assert_eq!(RunReport::text_of(&whole), text);
-    }
 
     #[test]
     fn inputs_are_lengths_and_bytes() {

@@ -40,11 +40,21 @@ impl Outcome {
         let mut files = Vec::new();
         while !reader.0.is_empty() {
             let path = reader.block()?;
-            let path = std::str::from_utf8(path).map_err(|_| Malformed)?.to_owned();
+            let path = std::str::from_utf8(path).map_err(|_| Malformed)?;
+            if !is_plain(path) {
+                return Err(Malformed);
+            }
+            let path = path.to_owned();
             files.push((path, reader.block()?.to_vec()));
         }
         Ok(Self { trapped, memory_denied, exit_code, peak_memory, file_bytes_left_out, text, files })
     }
+}
+
+/// Whether a path is relative and stays below where it begins.
+#[must_use]
+pub fn is_plain(path: &str) -> bool {
+    path.split('/').all(|name| !matches!(name, "" | "." | "..") && !name.contains('\0'))
 }
 
 struct Reader<'a>(&'a [u8]);
@@ -102,6 +112,14 @@ mod tests {
         assert!(outcome.memory_denied && !outcome.trapped);
         assert_eq!(outcome.text.as_deref(), Some("世"));
         assert_eq!(outcome.files, [("a/b.txt".to_owned(), b"x".to_vec())]);
+    }
+
+    #[test]
+    fn paths_that_lead_elsewhere_are_malformed() {
+        for path in ["../x", "/etc/passwd", "a/../b", "", "a//b", "./a", "a\0b"] {
+            assert_eq!(Outcome::decode(&record("v", Some((path, b"x")))), Err(Malformed), "{path:?}");
+        }
+        assert!(is_plain("a/b.txt") && is_plain("..a") && is_plain("世"));
     }
 
     #[test]

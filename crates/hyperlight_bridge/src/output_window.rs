@@ -94,6 +94,16 @@ impl OutputWindow {
         Ok(captured)
     }
 
+    /// What a stream got after its first `seen` bytes, as far as it is still there, and how much it got in all.
+    ///
+    /// # Errors
+    /// [`BridgeError::OutputUnreadable`].
+    pub fn read_since(&self, run_id: u64, to_stderr: bool, seen: u64) -> Result<(Vec<u8>, u64), BridgeError> {
+        let [stdout, stderr] = self.read(run_id)?;
+        let stream = if to_stderr { stderr } else { stdout };
+        Ok((since(&stream, seen), stream.written))
+    }
+
     /// The encoded outcome of a run that came back and said that it has `length` bytes.
     ///
     /// # Errors
@@ -138,6 +148,18 @@ fn writable_end(line: &str) -> Option<u64> {
     let (range, rest) = line.split_once(' ')?;
     let (_, end) = range.split_once('-')?;
     rest.starts_with("rw").then(|| u64::from_str_radix(end, 16).ok()).flatten()
+}
+
+/// The bytes of a stream from `seen` on: of its head, its tail, or both.
+fn since(stream: &Captured, seen: u64) -> Vec<u8> {
+    let tail_begins = stream.written.saturating_sub(stream.tail.len() as u64);
+    let from = |bytes: &[u8], begins: u64| {
+        let skip = seen.saturating_sub(begins).min(bytes.len() as u64);
+        bytes[skip as usize..].to_vec()
+    };
+    let mut bytes = from(&stream.head, 0);
+    bytes.append(&mut from(&stream.tail, tail_begins));
+    bytes
 }
 
 /// Puts together what is kept of a stream. `written`, `head` and `tail` are the guest's numbers; `read` copies from an
@@ -213,6 +235,17 @@ mod tests {
             let found = captured(&window, total, head, tail);
             assert!((found.head.len() + found.tail.len()) as u64 <= STREAM_BYTES);
         }
+    }
+
+    #[test]
+    fn what_came_since_is_taken_from_head_and_tail() {
+        let stream = Captured { head: b"abcd".to_vec(), tail: b"wxyz".to_vec(), written: 12 };
+        assert_eq!(since(&stream, 0), b"abcdwxyz");
+        assert_eq!(since(&stream, 3), b"dwxyz");
+        assert_eq!(since(&stream, 6), b"wxyz");
+        assert_eq!(since(&stream, 10), b"yz");
+        assert_eq!(since(&stream, 12), b"");
+        assert_eq!(since(&stream, u64::MAX), b"");
     }
 
     #[test]

@@ -65,6 +65,16 @@ pub trait HostServices: Send + Sync {
 
     /// A host call came to its end, however it did.
     fn call_ended(&self, record: &CallRecord);
+
+    /// Whether [`Self::output`] is wanted.
+    fn wants_output(&self) -> bool {
+        false
+    }
+
+    /// The run printed `text`, a moment ago.
+    fn output(&self, to_stderr: bool, text: &str) {
+        let _ = (to_stderr, text);
+    }
 }
 
 /// A page and its record.

@@ -4,9 +4,11 @@ from wcpod.sandbox.async_sandbox import AsyncSandbox
 from wcpod.sandbox.limits import Limits
 from wcpod.sandbox.page import extract_page
 from wcpod.sandbox.policy import Decision, FetchPolicy
+from wcpod.sandbox.pool import SandboxPool
 from wcpod.sandbox.result import ExecutionResult, FetchRecord, HostCall, Isolation, Truncated, Usage
 from wcpod.sandbox.runtime import HyperlightRuntime
 from wcpod.sandbox.sandbox import Sandbox
+from wcpod.sandbox.snapshot import Snapshot
 
 __all__ = [
     "AsyncSandbox",
@@ -19,6 +21,8 @@ __all__ = [
     "Isolation",
     "Limits",
     "Sandbox",
+    "SandboxPool",
+    "Snapshot",
     "Truncated",
     "Usage",
     "extract_page",

@@ -10,7 +10,8 @@ from wcpod import _bridge
 from wcpod.sandbox.limits import Limits
 from wcpod.sandbox.policy import FetchPolicy
 from wcpod.sandbox.result import ExecutionResult, Isolation
-from wcpod.sandbox.sandbox import Folder, OnCall, Sandbox
+from wcpod.sandbox.sandbox import Folder, OnCall, OnOutput, Sandbox, State
+from wcpod.sandbox.snapshot import Snapshot
 from wcpod.sandbox.tools import Tool
 
 
@@ -27,6 +28,8 @@ class AsyncSandbox:
         record: Folder | None = None,
         audit: Folder | None = None,
         contact: str | None = None,
+        snapshot: Snapshot | None = None,
+        cache: bool = True,
     ) -> None:
         """As `Sandbox`. Boots the guest right here; `await AsyncSandbox.create(...)` does it on a thread."""
         self._sandbox = Sandbox(
@@ -37,6 +40,8 @@ class AsyncSandbox:
             record=record,
             audit=audit,
             contact=contact,
+            snapshot=snapshot,
+            cache=cache,
         )
 
     @classmethod
@@ -50,6 +55,8 @@ class AsyncSandbox:
         record: Folder | None = None,
         audit: Folder | None = None,
         contact: str | None = None,
+        snapshot: Snapshot | None = None,
+        cache: bool = True,
     ) -> AsyncSandbox:
         """As the constructor, without holding up the event loop."""
         return await asyncio.to_thread(
@@ -61,6 +68,8 @@ class AsyncSandbox:
             record=record,
             audit=audit,
             contact=contact,
+            snapshot=snapshot,
+            cache=cache,
         )
 
     @property
@@ -68,19 +77,33 @@ class AsyncSandbox:
         """Where code runs."""
         return self._sandbox.isolation
 
+    @property
+    def state(self) -> State:
+        """As `Sandbox.state`."""
+        return self._sandbox.state
+
+    async def snapshot(self, *, of_last_run: bool = False) -> Snapshot:
+        """As `Sandbox.snapshot`."""
+        return await asyncio.to_thread(self._sandbox.snapshot, of_last_run=of_last_run)
+
+    async def restore(self, snapshot: Snapshot) -> None:
+        """As `Sandbox.restore`."""
+        await asyncio.to_thread(self._sandbox.restore, snapshot)
+
     async def run(
         self,
         code: str,
         *,
         inputs: Mapping[str, bytes] | None = None,
         on_call: OnCall | None = None,
+        on_output: OnOutput | None = None,
         limits: Limits | None = None,
     ) -> ExecutionResult:
         """As `Sandbox.run`. When the task is cancelled, the guest is stopped before `CancelledError` is raised."""
         sandbox = self._sandbox
         return await stoppable(
             lambda stop: sandbox._run(
-                code, inputs, on_call, limits, session=sandbox._new_session(), agent=None, stop=stop
+                code, inputs, on_call, limits, on_output, session=sandbox._new_session(), agent=None, stop=stop
             )
         )
 

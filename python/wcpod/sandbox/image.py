@@ -1,4 +1,4 @@
-"""Where the guest image is."""
+"""Where the guest image is, and where its clean states are kept between processes."""
 
 from __future__ import annotations
 
@@ -15,3 +15,18 @@ def image_path() -> Path:
     """The guest image to boot: the one that the environment names, or the packaged one."""
     named = os.environ.get(VARIABLE)
     return Path(named) if named else PACKAGED
+
+
+CACHE_VARIABLE = "WCPOD_SNAPSHOT_CACHE"
+"""Environment variable that names another folder for clean states, or "off"."""
+
+
+def snapshot_cache() -> Path | None:
+    """The folder that keeps clean states between processes, or None when that is off."""
+    named = os.environ.get(CACHE_VARIABLE)
+    if named == "off":
+        return None
+    if named:
+        return Path(named)
+    home = os.environ.get("XDG_CACHE_HOME")
+    return (Path(home) if home else Path("~/.cache").expanduser()) / "wcpod" / "snapshots"

@@ -33,7 +33,7 @@ class FetchPolicy:
 
         Args:
             hosts: exact host names, such as "www.bbc.com"; no wildcards, ports or addresses.
-            paths: when given, only URLs whose path begins with one of these.
+            paths: when given, only URLs whose path is one of these or lies below one, by whole segments.
             query: whether a URL may have a query string, which can carry data out.
             max_url_bytes: longest URL, in bytes (default 2048).
 

@@ -7,17 +7,21 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
+from typing import Literal
 
 from wcpod import _bridge
 from wcpod.exceptions import SandboxClosed
 from wcpod.sandbox.audit import AuditFile
-from wcpod.sandbox.image import image_path
+from wcpod.sandbox.image import image_path, snapshot_cache
 from wcpod.sandbox.limits import MIB, Limits
 from wcpod.sandbox.policy import FetchPolicy
 from wcpod.sandbox.result import ExecutionResult, HostCall, Isolation
+from wcpod.sandbox.snapshot import Snapshot
 from wcpod.sandbox.tools import Tool, ToolTable
 
 OnCall = Callable[[HostCall], None]
+OnOutput = Callable[[str, str], None]
+State = Literal["created", "running", "finished", "destroyed"]
 Folder = str | PathLike[str]
 
 
@@ -37,8 +41,10 @@ class Sandbox:
         record: Folder | None = None,
         audit: Folder | None = None,
         contact: str | None = None,
+        snapshot: Snapshot | None = None,
+        cache: bool = True,
     ) -> None:
-        """Boots the guest and takes the clean snapshot; about a second.
+        """Makes the micro-VM: about half a second the first time, a few milliseconds from then on.
 
         Args:
             limits: what each run may use.
@@ -48,6 +54,8 @@ class Sandbox:
             record: folder that fetched pages are kept in, for `archive`.
             audit: file that gets one JSON line a fetch.
             contact: how a site can reach the operator, shown in the user agent.
+            snapshot: start every run from this state; its memory is the most that a run may have.
+            cache: take the clean state from the user's cache, and leave it there for the next process.
 
         Raises:
             HypervisorUnavailable: no usable /dev/kvm.
@@ -66,8 +74,13 @@ class Sandbox:
         self._new_session()  # a folder that cannot be used is told before the guest boots
         self._active: set[_bridge.Stop] = set()
         self._lock = threading.Lock()
+        self._runs = 0
         self._closed = False
-        self._vm = _bridge.MicroVm(image_path(), self._limits.memory_mib * MIB)
+        if snapshot is None:
+            folder = snapshot_cache() if cache else None
+            self._vm = _bridge.MicroVm.boot(image_path(), self._limits.memory_mib * MIB, folder)
+        else:
+            self._vm = _bridge.MicroVm.from_snapshot(snapshot._inner)
         self._isolation = Isolation(
             tier="micro-vm",
             hypervisor=self._vm.hypervisor,
@@ -84,12 +97,23 @@ class Sandbox:
         """What each run may use."""
         return self._limits
 
+    @property
+    def state(self) -> State:
+        """ "created", "running", "finished" (a run has ended, further ones may follow) or "destroyed"."""
+        with self._lock:
+            if self._closed:
+                return "destroyed"
+            if self._active:
+                return "running"
+            return "finished" if self._runs else "created"
+
     def run(
         self,
         code: str,
         *,
         inputs: Mapping[str, bytes] | None = None,
         on_call: OnCall | None = None,
+        on_output: OnOutput | None = None,
         limits: Limits | None = None,
     ) -> ExecutionResult:
         """Restores the clean snapshot and runs `code` as `__main__`.
@@ -99,6 +123,8 @@ class Sandbox:
             inputs: files to place below /input, by name.
             on_call: called once for each host call when it has ended, however it ended; on another thread. An exception
                 of its own is raised here after the run.
+            on_output: called with "stdout" or "stderr" and the text that the code printed, while it runs; on another
+                thread, in whole characters. Of a flood, what the limit keeps.
             limits: for this run; its memory at most the sandbox's own.
 
         Returns:
@@ -109,7 +135,8 @@ class Sandbox:
             SandboxError: the sandbox itself failed.
             ValueError: code and inputs together are larger than 3 MiB.
         """
-        return self._run(code, inputs, on_call, limits, session=self._new_session(), agent=None, stop=_bridge.Stop())
+        stop = _bridge.Stop()
+        return self._run(code, inputs, on_call, limits, on_output, session=self._new_session(), agent=None, stop=stop)
 
     def _run(
         self,
@@ -117,6 +144,7 @@ class Sandbox:
         inputs: Mapping[str, bytes] | None,
         on_call: OnCall | None,
         limits: Limits | None,
+        on_output: OnOutput | None = None,
         *,
         session: _bridge.FetchSession | None,
         agent: str | None,
@@ -148,6 +176,7 @@ class Sandbox:
                 dispatch=self._tools.dispatcher(),
                 tools=self._tools.names,
                 on_call=None if on_call is None and self._audit is None else ended,
+                on_output=on_output,
                 session=session,
                 agent=agent,
                 warm=warm,
@@ -155,7 +184,23 @@ class Sandbox:
         finally:
             with self._lock:
                 self._active.discard(stop)
+                self._runs += 1
         return ExecutionResult.of(report, self._isolation, agent)
+
+    def snapshot(self, *, of_last_run: bool = False) -> Snapshot:
+        """The state that runs start from.
+
+        Args:
+            of_last_run: instead, what the last run left: modules that it imported, files that it wrote.
+
+        Raises:
+            SnapshotError: the last run did not come to its end, so what it left cannot be kept.
+        """
+        return Snapshot(self._vm.capture(not of_last_run))
+
+    def restore(self, snapshot: Snapshot) -> None:
+        """Makes `snapshot` the state that every run starts from."""
+        self._vm.adopt(snapshot._inner)
 
     def _new_session(self) -> _bridge.FetchSession | None:
         """Cache and counters of the fetches of one run."""

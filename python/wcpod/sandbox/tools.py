@@ -87,7 +87,7 @@ def _hints_of(tool: Tool) -> dict[str, Any]:
 
 
 def fits(value: Any, hint: Any) -> bool:
-    """Whether a value out of JSON is what an annotation asks for. An annotation that JSON cannot spell fits anything."""
+    """Whether a value out of JSON is what an annotation asks for. One that JSON cannot spell fits anything."""
     if hint is Any or isinstance(hint, typing.TypeVar):
         return True
     if hint is None or hint is type(None):

@@ -24,8 +24,10 @@ pub fn to_python(error: BridgeError) -> PyErr {
         | BridgeError::ImageInvalid { .. }
         | BridgeError::ImageVersion { .. }
         | BridgeError::BootFailed { .. } => "GuestImageError",
-        BridgeError::SnapshotFailed { .. } | BridgeError::RestoreFailed { .. } => "SnapshotError",
-        BridgeError::CodeTooLong { .. } | BridgeError::InputsTooLarge { .. } => {
+        BridgeError::SnapshotFailed { .. }
+        | BridgeError::SnapshotRefused { .. }
+        | BridgeError::RestoreFailed { .. } => "SnapshotError",
+        BridgeError::CodeTooLong { .. } | BridgeError::InputName { .. } | BridgeError::InputsTooLarge { .. } => {
             return PyValueError::new_err(error.to_string());
         }
         BridgeError::OutputUnreadable { .. } | BridgeError::CallFailed { .. } => "SandboxError",

@@ -28,6 +28,7 @@ fn _bridge(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<services::CallRecord>()?;
     module.add_class::<vm::MicroVm>()?;
     module.add_class::<vm::RunReport>()?;
+    module.add_class::<vm::Snapshot>()?;
     module.add_class::<vm::Stop>()?;
     Ok(())
 }

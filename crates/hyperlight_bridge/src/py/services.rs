@@ -54,13 +54,15 @@ pub struct PythonServices {
     pub dispatch: Option<Py<PyAny>>,
     /// `on_call(record)`.
     pub on_call: Option<Py<PyAny>>,
+    /// `on_output(stream, text)`.
+    pub on_output: Option<Py<PyAny>>,
     /// Fetches; without one there is no network.
     pub session: Option<Arc<egress::FetchSession>>,
     /// Who runs, for the audit records.
     pub agent: Option<String>,
     /// Names of the tools.
     pub tools: Vec<String>,
-    /// The first exception that `on_call` raised.
+    /// The first exception that `on_call` or `on_output` raised.
     pub failure: Mutex<Option<PyErr>>,
 }
 
@@ -99,10 +101,24 @@ impl HostServices for PythonServices {
 
     fn call_ended(&self, record: &run::CallRecord) {
         let Some(on_call) = &self.on_call else { return };
-        Python::attach(|py| {
-            if let Err(error) = on_call.call1(py, (CallRecord::from(record.clone()),)) {
-                self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-            }
-        });
+        Python::attach(|py| self.keep_failure(on_call.call1(py, (CallRecord::from(record.clone()),))));
+    }
+
+    fn wants_output(&self) -> bool {
+        self.on_output.is_some()
+    }
+
+    fn output(&self, to_stderr: bool, text: &str) {
+        let Some(on_output) = &self.on_output else { return };
+        let stream = if to_stderr { "stderr" } else { "stdout" };
+        Python::attach(|py| self.keep_failure(on_output.call1(py, (stream, text))));
+    }
+}
+
+impl PythonServices {
+    fn keep_failure(&self, called: PyResult<Py<PyAny>>) {
+        if let Err(error) = called {
+            self.failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+        }
     }
 }

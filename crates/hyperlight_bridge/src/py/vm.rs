@@ -13,6 +13,8 @@ use super::services::{CallRecord, PythonServices};
 use crate::guest_image::GuestImage;
 use crate::micro_vm::{self, VmSize};
 use crate::run::{self, RunLimits, RunRequest};
+use crate::snapshot;
+use crate::snapshot_cache::SnapshotCache;
 use crate::stop::{self, StopReason};
 
 /// SHA-256 of a guest image, after looking whether it is one.
@@ -47,7 +49,35 @@ impl Stop {
     }
 }
 
-/// A booted micro-VM and its clean snapshot.
+/// A clean state.
+#[pyclass(frozen, module = "wcpod._bridge")]
+pub struct Snapshot {
+    inner: snapshot::Snapshot,
+}
+
+#[pymethods]
+impl Snapshot {
+    #[staticmethod]
+    fn load(py: Python<'_>, folder: PathBuf) -> PyResult<Self> {
+        Ok(Self { inner: py.detach(|| snapshot::Snapshot::load(&folder)).map_err(to_python)? })
+    }
+
+    fn save(&self, py: Python<'_>, folder: PathBuf) -> PyResult<()> {
+        py.detach(|| self.inner.save(&folder)).map_err(to_python)
+    }
+
+    #[getter]
+    fn memory_bytes(&self) -> u64 {
+        self.inner.facts().memory_bytes
+    }
+
+    #[getter]
+    fn image_sha256(&self) -> &str {
+        &self.inner.facts().image_sha256
+    }
+}
+
+/// A micro-VM and the clean state that its runs start from.
 #[pyclass(frozen, module = "wcpod._bridge")]
 pub struct MicroVm {
     inner: Mutex<Option<micro_vm::MicroVm>>,
@@ -57,6 +87,21 @@ pub struct MicroVm {
     boot_seconds: f64,
     snapshot_seconds: f64,
     known_pages: u64,
+}
+
+impl From<micro_vm::MicroVm> for MicroVm {
+    fn from(vm: micro_vm::MicroVm) -> Self {
+        let (facts, times) = (vm.clean().facts().clone(), vm.start_times());
+        Self {
+            hypervisor: facts.hypervisor,
+            privilege_ring: facts.privilege_ring,
+            boot_seconds: times.boot.as_secs_f64(),
+            snapshot_seconds: times.snapshot.as_secs_f64(),
+            known_pages: facts.known_pages,
+            inner: Mutex::new(Some(vm)),
+            process: process::id(),
+        }
+    }
 }
 
 impl MicroVm {
@@ -82,21 +127,43 @@ impl MicroVm {
 
 #[pymethods]
 impl MicroVm {
-    #[new]
-    fn new(py: Python<'_>, image: PathBuf, memory_bytes: u64) -> PyResult<Self> {
-        let vm = py
-            .detach(|| micro_vm::MicroVm::boot(GuestImage::read(&image)?, VmSize { memory_bytes }))
-            .map_err(to_python)?;
-        let (isolation, times) = (vm.isolation(), vm.start_times());
-        Ok(Self {
-            hypervisor: isolation.hypervisor.to_string(),
-            privilege_ring: isolation.privilege_ring,
-            boot_seconds: times.boot.as_secs_f64(),
-            snapshot_seconds: times.snapshot.as_secs_f64(),
-            known_pages: vm.known_pages(),
-            inner: Mutex::new(Some(vm)),
-            process: process::id(),
+    /// Boots an image, or takes its clean state from `cache` and leaves it there for the next.
+    #[staticmethod]
+    fn boot(py: Python<'_>, image: PathBuf, memory_bytes: u64, cache: Option<PathBuf>) -> PyResult<Self> {
+        let size = VmSize { memory_bytes };
+        py.detach(|| {
+            let cache = cache.map(SnapshotCache::at);
+            if let Some(found) = cache.as_ref().and_then(|cache| cache.find(&image, size))
+                && let Ok(vm) = micro_vm::MicroVm::from_snapshot(&found)
+            {
+                return Ok(vm);
+            }
+            let vm = micro_vm::MicroVm::boot(GuestImage::read(&image)?, size)?;
+            if let Some(cache) = cache {
+                // A cache that cannot be written to costs time, nothing else.
+                let _ = cache.keep(&image, vm.clean());
+            }
+            Ok(vm)
         })
+        .map(Self::from)
+        .map_err(to_python)
+    }
+
+    /// Makes one from a clean state.
+    #[staticmethod]
+    fn from_snapshot(py: Python<'_>, snapshot: &Snapshot) -> PyResult<Self> {
+        py.detach(|| micro_vm::MicroVm::from_snapshot(&snapshot.inner)).map(Self::from).map_err(to_python)
+    }
+
+    /// What the last run left, or the state that runs start from.
+    fn capture(&self, py: Python<'_>, clean: bool) -> PyResult<Snapshot> {
+        let inner = self.with(py, |vm| if clean { Ok(vm.clean().clone()) } else { vm.capture() })?;
+        Ok(Snapshot { inner })
+    }
+
+    /// Makes a state the one that runs start from.
+    fn adopt(&self, py: Python<'_>, snapshot: &Snapshot) -> PyResult<()> {
+        self.with(py, |vm| vm.adopt(&snapshot.inner))
     }
 
     #[getter]
@@ -129,7 +196,7 @@ impl MicroVm {
         self.with(py, |vm| Ok(vm.restore()?.as_secs_f64()))
     }
 
-    #[pyo3(signature = (code, *, inputs, seconds, memory_bytes, output_bytes, host_calls, stop, dispatch, tools, on_call, session, agent, warm))]
+    #[pyo3(signature = (code, *, inputs, seconds, memory_bytes, output_bytes, host_calls, stop, dispatch, tools, on_call, on_output, session, agent, warm))]
     #[expect(clippy::too_many_arguments, reason = "keyword arguments of a private function")]
     fn run(
         &self,
@@ -144,6 +211,7 @@ impl MicroVm {
         dispatch: Option<Py<PyAny>>,
         tools: Vec<String>,
         on_call: Option<Py<PyAny>>,
+        on_output: Option<Py<PyAny>>,
         session: Option<&FetchSession>,
         agent: Option<String>,
         warm: bool,
@@ -151,6 +219,7 @@ impl MicroVm {
         let services = Arc::new(PythonServices {
             dispatch,
             on_call,
+            on_output,
             session: session.map(|session| Arc::clone(&session.inner)),
             agent,
             tools,

@@ -1,0 +1,170 @@
+//! From the guest image to the clean state: boot, rehearse, snapshot.
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use hyperlight_host::sandbox::snapshot::Snapshot as Memory;
+use hyperlight_host::{HyperlightError, Sandbox, SandboxBuilder};
+
+use crate::clock;
+use crate::error::BridgeError;
+use crate::guest_image::{GuestImage, INTERFACE_VERSION};
+use crate::host_functions::{self, CurrentRun};
+use crate::hypervisor::{Hypervisor, KVM_DEVICE};
+use crate::micro_vm::{VmSize, execute};
+use crate::outcome::Outcome;
+use crate::output_window::OutputWindow;
+use crate::run::RunLimits;
+use crate::snapshot::{Facts, Snapshot};
+use crate::stop::Stop;
+use crate::watchdog::Watchdog;
+
+/// Heap of the guest's runtime, in bytes: Wasmtime's own data and the guest's files, not the interpreter's memory.
+const HEAP_BYTES: u64 = 28 << 20;
+/// Scratch besides the interpreter's memory: page tables, transport, stacks, output window, copied pages.
+const SCRATCH_BYTES: usize = 96 << 20;
+/// Transport between host and guest, each way: messages travel in these.
+const TRANSPORT_BUFFER_BYTES: usize = 64 << 10;
+const TRANSPORT_PAGES: usize = 1024;
+const TRANSPORT_QUEUE: usize = 64;
+/// Time that booting may take, also inside an emulated processor.
+const BOOT_LIMIT: Duration = Duration::from_secs(120);
+
+/// What is run before the clean state is taken, so that its one-off work is done: something printed, an error, an import.
+/// The first is also what the known pages are found with.
+const REHEARSALS: [&str; 3] = ["print(1)", "1/0", "import csv"];
+
+/// Times of the way to the clean state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct StartTimes {
+    /// Creating the virtual machine and starting the interpreter.
+    pub boot: Duration,
+    /// Rehearsals and the snapshot.
+    pub snapshot: Duration,
+}
+
+/// A booted sandbox, restored to the clean state that was taken of it.
+pub(crate) struct Booted {
+    pub sandbox: Sandbox,
+    pub watchdog: Watchdog,
+    pub current: CurrentRun,
+    pub window: OutputWindow,
+    pub clean: Snapshot,
+    pub times: StartTimes,
+}
+
+/// Boots `image`, rehearses, and takes the clean state.
+pub(crate) fn boot(image: GuestImage, size: VmSize) -> Result<Booted, BridgeError> {
+    let hypervisor = Hypervisor::detect()?;
+    clock::begin();
+    let begin = Instant::now();
+    let image_sha256 = image.digest().to_owned();
+    let (image_path, image_bytes) = image.into_parts();
+    let path = image_path.as_path();
+    let current = CurrentRun::default();
+    let scratch = SCRATCH_BYTES.saturating_add(usize::try_from(size.memory_bytes).unwrap_or(usize::MAX));
+    let builder = SandboxBuilder::from_bytes(image_bytes)
+        .heap_size(HEAP_BYTES)
+        .scratch_size(scratch)
+        .g2h_buffer_size(TRANSPORT_BUFFER_BYTES)
+        .g2h_pool_pages(TRANSPORT_PAGES)
+        .g2h_queue_size(TRANSPORT_QUEUE)
+        .h2g_buffer_size(TRANSPORT_BUFFER_BYTES)
+        .h2g_pool_pages(TRANSPORT_PAGES)
+        .h2g_queue_size(TRANSPORT_QUEUE);
+    let mut sandbox = host_functions::register(builder, &current).build().map_err(|error| boot_error(path, &error))?;
+    let watchdog = Watchdog::start(sandbox.interrupt_handle())
+        .map_err(|error| BridgeError::BootFailed { path: path.to_owned(), reason: error.to_string() })?;
+    let stop = Arc::new(Stop::default());
+    let privilege_ring = watchdog
+        .watch(&stop, begin + BOOT_LIMIT, || {
+            let [a, b, c, d] = rand::random::<[u64; 4]>();
+            sandbox.call::<u64>("Boot", (clock::wall_clock_ns(), clock::tsc_hz(), a, b, c, d))
+        })
+        .map_err(|error| boot_error(path, &error))?;
+    let booted = begin.elapsed();
+    let window = rehearse(&mut sandbox, &watchdog, path)?;
+    let first = take(&mut sandbox)?;
+    let known_pages = find_known_pages(&mut sandbox, &watchdog, first, path)?;
+    let memory = take(&mut sandbox)?;
+    restore(&mut sandbox, &memory)?;
+    let facts = Facts {
+        interface: INTERFACE_VERSION,
+        made_by: env!("CARGO_PKG_VERSION").to_owned(),
+        image_sha256,
+        hypervisor: hypervisor.to_string(),
+        privilege_ring,
+        memory_bytes: size.memory_bytes,
+        known_pages,
+        first_page: window.next_page()?,
+    };
+    let times = StartTimes { boot: booted, snapshot: begin.elapsed() - booted };
+    Ok(Booted { sandbox, watchdog, current, window, clean: Snapshot::new(memory, facts), times })
+}
+
+/// Takes a snapshot of the sandbox as it is.
+pub(crate) fn take(sandbox: &mut Sandbox) -> Result<Arc<Memory>, BridgeError> {
+    sandbox.snapshot().map_err(|error| BridgeError::SnapshotFailed { reason: error.to_string() })
+}
+
+/// Brings a snapshot back.
+pub(crate) fn restore(sandbox: &mut Sandbox, memory: &Arc<Memory>) -> Result<(), BridgeError> {
+    sandbox.restore(Arc::clone(memory)).map_err(|error| BridgeError::RestoreFailed { reason: error.to_string() })
+}
+
+fn boot_error(path: &Path, error: &HyperlightError) -> BridgeError {
+    match error {
+        HyperlightError::NoHypervisorFound() => BridgeError::NoHypervisor { device: KVM_DEVICE.into() },
+        HyperlightError::GuestBinVersionMismatch { .. } => {
+            BridgeError::ImageVersion { path: path.to_owned(), reason: error.to_string() }
+        }
+        HyperlightError::ExecutionCanceledByHost() => BridgeError::BootFailed {
+            path: path.to_owned(),
+            reason: format!("it was not ready after {} seconds", BOOT_LIMIT.as_secs()),
+        },
+        _ => BridgeError::BootFailed { path: path.to_owned(), reason: error.to_string() },
+    }
+}
+
+/// Returns the run's id and the length of its outcome.
+fn rehearsal(sandbox: &mut Sandbox, watchdog: &Watchdog, path: &Path, code: &str) -> Result<(u64, u64), BridgeError> {
+    let run_id = rand::random::<u64>();
+    let limits = RunLimits { wall: BOOT_LIMIT, memory_bytes: u64::MAX, output_bytes: 4096, host_calls: 0 };
+    let (tools, inputs, code) = (String::new(), Vec::new(), code.to_owned());
+    let stop = Arc::new(Stop::default());
+    let length = watchdog
+        .watch(&stop, Instant::now() + BOOT_LIMIT, || execute(sandbox, run_id, &limits, tools, inputs, code))
+        .map_err(|error| boot_error(path, &error))?;
+    Ok((run_id, length))
+}
+
+/// Runs all rehearsals; finds the output window with the first, and makes sure that it works.
+fn rehearse(sandbox: &mut Sandbox, watchdog: &Watchdog, path: &Path) -> Result<OutputWindow, BridgeError> {
+    let (run_id, length) = rehearsal(sandbox, watchdog, path, REHEARSALS[0])?;
+    let window = OutputWindow::find(run_id)?;
+    let outcome = Outcome::decode(&window.outcome(length)?);
+    let [stdout, stderr] = window.read(run_id)?;
+    let good = outcome.as_ref().is_ok_and(|outcome| !outcome.trapped && outcome.exit_code == 0);
+    if !good || stdout.head != b"1\n" {
+        let printed = [stdout.head, stderr.head].concat();
+        return Err(BridgeError::BootFailed {
+            path: path.to_owned(),
+            reason: format!("its first run gave {outcome:?} and {:?}", String::from_utf8_lossy(&printed)),
+        });
+    }
+    for code in &REHEARSALS[1..] {
+        rehearsal(sandbox, watchdog, path, code)?;
+    }
+    Ok(window)
+}
+
+fn find_known_pages(
+    sandbox: &mut Sandbox,
+    watchdog: &Watchdog,
+    first: Arc<Memory>,
+    path: &Path,
+) -> Result<u64, BridgeError> {
+    restore(sandbox, &first)?;
+    rehearsal(sandbox, watchdog, path, REHEARSALS[0])?;
+    sandbox.call::<u64>("KeepTouched", ()).map_err(|error| boot_error(path, &error))
+}

@@ -1,0 +1,62 @@
+"""A pool of sandboxes of one snapshot."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from wcpod import Limits, SandboxPool
+from wcpod.exceptions import SandboxClosed
+
+
+@pytest.mark.microvm
+def test_runs_side_by_side(slowness: float) -> None:
+    with SandboxPool(3, limits=Limits(seconds=20 * slowness)) as pool, ThreadPoolExecutor(6) as threads:
+        outputs = list(threads.map(lambda number: pool.run(f"print({number})").stdout, range(30)))
+    assert outputs == [f"{number}\n" for number in range(30)]
+
+
+@pytest.mark.microvm
+def test_a_borrower_waits_for_one_and_gives_up_in_time() -> None:
+    with SandboxPool(1) as pool:
+        with pool.sandbox() as lent:
+            assert lent.run("print('ok')").stdout == "ok\n"
+            with pytest.raises(TimeoutError, match=r"all 1 sandboxes of the pool were in use for 0\.05 s"):
+                pool.sandbox(0.05).__enter__()
+        with pool.sandbox(0.05) as lent:
+            assert lent.run("print('ok')").stdout == "ok\n"
+
+
+@pytest.mark.microvm
+def test_what_a_borrower_made_its_base_is_not_passed_on() -> None:
+    with SandboxPool(1) as pool:
+        with pool.sandbox() as lent:
+            lent.run("open('/tmp/secret', 'w').write('x')")
+            lent.restore(lent.snapshot(of_last_run=True))
+        assert pool.run("import os\nprint(os.path.exists('/tmp/secret'))").stdout == "False\n"
+
+
+@pytest.mark.microvm
+def test_a_closed_pool_says_so_to_whoever_waits() -> None:
+    pool = SandboxPool(1)
+    errors: list[Exception] = []
+
+    def wait() -> None:
+        try:
+            pool.run("print(1)")
+        except SandboxClosed as error:
+            errors.append(error)
+
+    with pool.sandbox():
+        thread = threading.Thread(target=wait)
+        thread.start()
+        pool.close()
+        thread.join()
+    assert [str(error) for error in errors] == ["this pool was closed"]
+
+
+def test_a_size_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="a size of at least 1, not 0"):
+        SandboxPool(0)
