@@ -1,7 +1,8 @@
 """A run that is killed at a point of its choice, in a process of its own: `python killed_run.py OUT POINT LOG`.
 
-A point is "started STEP", "ended STEP", "asked AGENT" (while the model answers), "moving N" (before the Nth file of the
-episode is put in place), "published" or "never". LOG gets a line for each time that an agent is asked.
+A point is "started STEP", "ended STEP", "asked AGENT N" (while the model answers for the Nth time, from 0), "moving N"
+(before the Nth file of the episode is put in place), "published" or "never". LOG gets a line for each time that an
+agent is asked.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class LoggingClient(ScriptedClient):
         answered = sum(message.role == "assistant" for message in messages)
         with self.log.open("a") as file:
             file.write(f"{self.agent} {answered}\n")
-        if self.kill_at == f"asked {self.agent}" and answered == 2:
+        if self.kill_at == f"asked {self.agent} {answered}":
             kill()
         self.turns = turns(self.agent)[answered:]
         return super()._inner_get_response(messages=messages, **options)

@@ -24,10 +24,12 @@ from wcpod.podcast.run import Episode, run_episode
 from wcpod.podcast.script_check import ScriptRejected, ScriptRules
 
 STEPS = ["prepare", "SearchAgent", "adapt_content", "ContentAgent", "adapt_script", "GenScriptAgent", "save_scripts"]
+AGENTS = ["SearchAgent", "ContentAgent", "GenScriptAgent"]
 POINTS = [
     *(f"started {step}" for step in STEPS),
     "ended save_scripts",
-    *(f"asked {agent}" for agent in ("SearchAgent", "ContentAgent", "GenScriptAgent")),
+    *(f"asked {agent} 2" for agent in AGENTS),
+    "asked GenScriptAgent 3",  # after its first draft was refused
     *(f"moving {number}" for number in (0, 2)),
     "published",
 ]
@@ -74,21 +76,23 @@ def test_a_killed_run_goes_on(tmp_path: Path, unbroken: dict[str, Any], point: s
 
     asked = log.read_text().splitlines()
     again = [request for request in asked[len(asked_before) :] if request in asked_before]
-    # Only an agent whose step was not over can be asked again.
-    interrupted = point.split()[1] if point.startswith("asked") else ""
-    assert {request.split()[0] for request in again} <= {interrupted}
+    # Only what an agent was asked in the step that was cut off can be asked again.
+    expected = {
+        "asked GenScriptAgent 3": ["GenScriptAgent 3"],
+        **{f"asked {agent} 2": [f"{agent} {turn}" for turn in range(3)] for agent in AGENTS},
+    }
+    assert again == expected.get(point, [])
     assert sorted(set(asked)) == sorted(ASKED_ONCE)
 
 
 def test_time_and_counters_go_on(tmp_path: Path) -> None:
-    kill_at("asked GenScriptAgent", tmp_path / "out", tmp_path / "log")
+    kill_at("asked GenScriptAgent 2", tmp_path / "out", tmp_path / "log")
     events: list[Event] = []
     record = write(tmp_path / "out", tmp_path / "log", resume=True, events=events).record
     assert record["resumed"] == 1
     assert next(event for event in events if isinstance(event, RunResumed)).after == "adapt_script"
     assert record["tool_call_counts"] == {
-        agent: {"load_skill": 1, "execute_code": 1, "fetch_url": 2}
-        for agent in ("SearchAgent", "ContentAgent", "GenScriptAgent")
+        agent: {"load_skill": 1, "execute_code": 1, "fetch_url": 2} for agent in AGENTS
     }
     assert [run["code"] for run in record["executions"]] == [
         "print('SearchAgent')",
@@ -126,6 +130,15 @@ def test_another_model_does_not_write_the_other_half(tmp_path: Path) -> None:
         "the run to resume was begun by the model rehearsal:scripted, not openai:real; "
         "choose that one, or start again without --resume"
     )
+
+
+def test_a_torn_checkpoint_costs_one_step(tmp_path: Path) -> None:
+    kill_at("started adapt_script", tmp_path / "out", tmp_path / "log")
+    (tmp_path / "log").unlink()
+    newest = max(DayFolder(tmp_path / "out", DAY).checkpoints.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    newest.write_bytes(newest.read_bytes()[:1000])
+    write(tmp_path / "out", tmp_path / "log", resume=True)
+    assert (tmp_path / "log").read_text().splitlines() == ASKED_ONCE[3:]
 
 
 def test_checkpoints_that_cannot_be_read_count_for_nothing(tmp_path: Path) -> None:

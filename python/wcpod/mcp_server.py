@@ -78,6 +78,10 @@ class Tenancy:
         """
         if len(self._tenants) + self._booting >= self._terms.sandboxes:
             raise ToolError(f"there are {self._terms.sandboxes} sandboxes already; destroy one first")
+        # A task of its own: a client that gives up meanwhile leaves no sandbox behind that nobody knows of.
+        return await asyncio.shield(asyncio.ensure_future(self._boot(limits)))
+
+    async def _boot(self, limits: Limits) -> str:
         self._booting += 1
         try:
             sandbox = await AsyncSandbox.create(limits=limits, policy=self._policy, archive=self._terms.archive)
@@ -268,7 +272,12 @@ def _executed(result: ExecutionResult) -> Executed:
         value=None if result.value is None else _valid(result.value),
         files={_valid(name): len(data) for name, data in result.files.items()},
         host_calls=[
-            HostCalled(name=call.name, status=call.status, url=None if call.fetch is None else call.fetch.final_url, reason=call.reason)
+            HostCalled(
+                name=call.name,
+                status=call.status,
+                url=None if call.fetch is None else call.fetch.final_url,
+                reason=call.reason,
+            )
             for call in result.host_calls
         ],
         seconds=result.usage.seconds,
