@@ -17,7 +17,7 @@ from canned_runtime import CannedRuntime, outcome
 from killed_run import DAY, write
 from scripted_model import ANY_LENGTH, SCRIPTS, ScriptedClient, call, scripted_model
 from wcpod.exceptions import ModelError, PipelineError, SandboxError
-from wcpod.podcast.day_folder import DayFolder
+from wcpod.podcast.day_folder import DayExists, DayFolder
 from wcpod.podcast.models import Model
 from wcpod.podcast.progress import Event, RunResumed
 from wcpod.podcast.run import Episode, run_episode
@@ -50,7 +50,7 @@ def contents(folder: DayFolder) -> dict[str, Any]:
     """The day's files; of `episode.json` what does not depend on the time it took, or on having been resumed."""
     found: dict[str, Any] = {path.name: path.read_bytes() for path in folder.path.iterdir()}
     record = json.loads(found["episode.json"])
-    del record["resumed"], record["seconds"]
+    del record["run"], record["resumed"], record["seconds"]
     for timed in (*record["executions"], *record["fetches"]):
         del timed["started"]
     return {**found, "episode.json": record}
@@ -104,6 +104,34 @@ def test_time_and_counters_go_on(tmp_path: Path) -> None:
     assert record["seconds"]["total"] >= sum(record["seconds"]["steps"].values()) - 0.01
 
 
+@pytest.mark.parametrize("steps_lost", [0, 1])
+def test_a_run_that_was_killed_after_saving_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps_lost: int
+) -> None:
+    turns = {"SearchAgent": ["found"], "ContentAgent": ["shaped"], "GenScriptAgent": [SCRIPTS]}
+    with monkeypatch.context() as patch:
+        patch.setattr("wcpod.podcast.run.Checkpoints.clear", lambda _: None)
+        episode = run(tmp_path, turns)
+    checkpoints = episode.folder.checkpoints
+    found = sorted(checkpoints.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    assert len(found) == 1 + len(STEPS)
+    for path in found[len(found) - steps_lost :]:
+        path.unlink()
+    assert run(tmp_path, {}, resume=True).record == episode.record
+    assert not checkpoints.exists()
+
+
+def test_an_older_episode_does_not_end_a_run_that_replaces_it(tmp_path: Path) -> None:
+    turns = {"SearchAgent": ["found"], "ContentAgent": ["shaped"], "GenScriptAgent": [SCRIPTS]}
+    run(tmp_path, turns)
+    with pytest.raises(ModelError):
+        run(tmp_path, turns, GenScriptAgent={"finish_reason": "length"}, force=True)
+    with pytest.raises(DayExists):
+        run(tmp_path, {agent: [] for agent in turns}, resume=True)
+    rest = {**turns, "SearchAgent": [], "ContentAgent": []}
+    assert run(tmp_path, rest, resume=True, force=True).record["resumed"] == 1
+
+
 def test_without_resume_a_run_starts_from_the_beginning(tmp_path: Path) -> None:
     kill_at("started ContentAgent", tmp_path / "out", tmp_path / "log")
     (tmp_path / "log").unlink()
@@ -151,7 +179,7 @@ def test_checkpoints_that_cannot_be_read_count_for_nothing(tmp_path: Path) -> No
 
 
 def run(out: Path, turns: Any, runtime: Any = None, **options: Any) -> Episode:
-    clients = {agent: ScriptedClient(mine, **options.pop(agent, {})) for agent, mine in turns.items()}
+    clients = {agent: ScriptedClient(turns.get(agent, []), **options.pop(agent, {})) for agent in AGENTS}
     model = Model(kind="openai", name="real", client=clients.__getitem__)
     options = {"rules": ANY_LENGTH, "checkpoints": True, **options}
     return asyncio.run(

@@ -27,7 +27,7 @@ REHEARSAL_NOTE = "REHEARSAL: written by a scripted stand-in for a model from sam
 def episode_record(
     *, day: dt.date, model: Model, isolation: Isolation, record: RunRecord, scripts: Scripts
 ) -> dict[str, Any]:
-    """The content of `episode.json`, schema version 1.
+    """The content of `episode.json`, schema version 1. `run` names the run; one that was resumed keeps its name.
 
     `tool_call_counts` is agent → tool → calls: `execute_code` and `load_skill` as the model called them,
     `fetch_url` as the guest did, however each call ended. Times are in seconds, and `started` counts from the start
@@ -37,6 +37,7 @@ def episode_record(
     episode: dict[str, Any] = {
         "schema_version": SCHEMA_VERSION,
         "day": day.isoformat(),
+        "run": record.run,
         "model": {"kind": model.kind, "name": model.name, "rehearsal": model.rehearsal},
         "isolation": dataclasses.asdict(isolation),
         "tool_call_counts": record.counts.as_dict(),

@@ -79,10 +79,9 @@ async def run_episode(
     kept = Checkpoints(folder.checkpoints)
     with folder.lock():
         last = await kept.last(day, model) if resume else None
-        if last is not None and not last.messages and folder.existing() != "nothing":
-            # Killed after everything was done.
+        if last is not None and (saved := _saved_by(last.state["run"], folder)) is not None:
             kept.clear()
-            return Episode(folder, json.loads(folder.episode.read_text(encoding="utf-8")))
+            return Episode(folder, saved)
         check_replaceable(folder, model, force=force)
         record = RunRecord(listener)
         with open_runtime() as runtime:
@@ -125,6 +124,15 @@ async def run_episode(
             output = output_of(result)
         kept.clear()
         return Episode(folder, output)
+
+
+def _saved_by(run: str, folder: DayFolder) -> dict[str, Any] | None:
+    """The episode of the day, if it is that of this run: it was cut off after it had saved."""
+    try:
+        episode: dict[str, Any] = json.loads(folder.episode.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return episode if episode.get("run") == run else None
 
 
 def check_replaceable(folder: DayFolder, model: Model, *, force: bool) -> None:

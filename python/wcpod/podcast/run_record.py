@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import threading
 import time
+import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -63,6 +64,7 @@ class RunRecord:
 
     def clear(self) -> None:
         """Forget everything: a run begins."""
+        self.run = uuid.uuid4().hex
         self.counts.restore({}, {}, ())
         self.steps: list[StepSpan] = []
         self.tokens: dict[str, dict[str, int]] = {}
@@ -159,6 +161,7 @@ class RunRecord:
     def as_state(self) -> dict[str, Any]:
         """The record as plain values, for a checkpoint."""
         return {
+            "run": self.run,
             "elapsed": self.elapsed(),
             "open": None if self._open is None else list(self._open),
             "resumed": self.resumed,
@@ -173,6 +176,7 @@ class RunRecord:
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go on from what `as_state` gave in an earlier process. The time between the two processes does not count."""
+        self.run = state["run"]
         self._clock = time.monotonic() - state["elapsed"]
         self._open = None if state["open"] is None else (state["open"][0], state["open"][1])
         self.resumed = state["resumed"] + 1

@@ -89,6 +89,7 @@ class Prepare(Executor):
         self._begin(date)
         self._record.begin("prepare")
         ctx.set_state("day", date.isoformat())
+        ctx.set_state("run", self._record.run)
         ctx.set_state("model", model_label(self._model))
         await ctx.send_message(_request(_GATHER.format(day=date.isoformat())))
         self._record.begin(AGENTS[0])
