@@ -150,6 +150,19 @@ def test_the_checkpoints_are_for_their_owner_alone(tmp_path: Path) -> None:
     assert stat.S_IMODE(folder.stat().st_mode) == 0o700
 
 
+def test_checkpoints_that_others_could_write_are_not_read(tmp_path: Path) -> None:
+    kill_at("started ContentAgent", tmp_path / "out", tmp_path / "log")
+    folder = DayFolder(tmp_path / "out", DAY).checkpoints
+    folder.chmod(0o770)
+    with pytest.raises(PipelineError) as raised:
+        write(tmp_path / "out", tmp_path / "log", resume=True)
+    assert str(raised.value) == (
+        f"others than the user of this process can write into {folder}, so its checkpoints are not to be trusted; "
+        "start again without --resume"
+    )
+    write(tmp_path / "out", tmp_path / "log")
+
+
 def test_another_model_does_not_write_the_other_half(tmp_path: Path) -> None:
     kill_at("started ContentAgent", tmp_path / "out", tmp_path / "log")
     with pytest.raises(PipelineError) as raised:

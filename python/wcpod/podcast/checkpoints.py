@@ -7,7 +7,9 @@ resumed run does. The folder is for its owner alone.
 from __future__ import annotations
 
 import datetime as dt
+import os
 import shutil
+import stat
 from pathlib import Path
 
 from agent_framework import FileCheckpointStorage, WorkflowCheckpoint
@@ -40,10 +42,17 @@ class Checkpoints:
         """The newest checkpoint, or None if no step was done.
 
         Raises:
-            PipelineError: if it is of another model, which would have half an episode each.
+            PipelineError: if it is of another model, which would have half an episode each; or if others could have
+                written the checkpoints.
         """
         if not self._folder.is_dir():
             return None
+        status = self._folder.stat()
+        if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            raise PipelineError(
+                f"others than the user of this process can write into {self._folder}, so its checkpoints are not to be "
+                "trusted; start again without --resume"
+            )
         checkpoint = await self.open().get_latest(workflow_name=WORKFLOW)
         if checkpoint is None or checkpoint.state.get("day") != day.isoformat():
             return None
