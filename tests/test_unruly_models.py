@@ -26,7 +26,10 @@ PARAGRAPH = "昨天晚上，挪威队以二比一赢了球，场面很精彩，�
 GOOD = "各位听众，早上好。\n\n" + "\n\n".join([PARAGRAPH * 10] * 5) + "\n\n感谢您的收听，再见。"
 # Too short, no greeting, no goodbye, western punctuation, markup, an address, simplified where it must be traditional,
 # and other things said in the two versions.
-BAD = "```simplified\n# 挪威赢了, **精彩**! 见 www.bbc.com\n\n昨天晚上。\n```\n```traditional\n韩国队输了这场关键的比赛，教练员觉得很遗憾。\n```"
+BAD = (
+    "```simplified\n# 挪威赢了, **精彩**! 见 www.bbc.com\n\n昨天晚上。\n```\n"
+    "```traditional\n韩国队输了这场关键的比赛，教练员觉得很遗憾。\n```"
+)
 EXPECTED = [
     "- The script has 11 Han characters; it must have 1250 to 1400.",
     "- The simplified version holds characters that are not Han text or Han punctuation: ! # * , .",
