@@ -31,7 +31,9 @@ shim_mode: .long 0              /* MODE_RING0 or MODE_RING3 */
 shim_linear_end: .fill LINEAR_MEMORIES, 8, 0    /* end of each linear memory, 0: not in use */
 .balign 4096
 
+/* Aligned so that all of it is mapped by one table. */
 .section shim_text, "ax"
+.balign 16384
 .global shim_entry, shim_dispatch
 
 shim_entry:

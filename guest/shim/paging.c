@@ -28,7 +28,7 @@ SHIM static void clear_page(u64 *page) {
 }
 
 /* The user bit for entries made in ring-3 mode. */
-SHIM static u64 user_bit(void) { return shim_mode == MODE_RING3 ? USER : 0; }
+SHIM static u64 user_bit(void) { return STATE->mode == MODE_RING3 ? USER : 0; }
 
 /* Address of the last-level entry for `address`, or 0 where a table is missing. */
 SHIM static u64 *entry_of(u64 root, u64 address) {
@@ -45,7 +45,7 @@ SHIM static u64 *entry_of(u64 root, u64 address) {
 /* A fresh page that ring 3 can reach through the mapping of all of scratch, too. */
 SHIM static u64 allocate_reachable(u64 root) {
   u64 page = allocate_page();
-  if (shim_mode == MODE_RING3) {
+  if (user_bit()) {
     u64 *alias = entry_of(root, (u64)physical(page));
     if (alias && !(*alias & USER)) *alias |= USER;
   }
@@ -99,14 +99,14 @@ SHIM static void copy_known_pages(u64 root) {
     u64 bits = *entry;
     if ((bits & (PRESENT | COPY_ON_WRITE | WRITABLE)) == (PRESENT | COPY_ON_WRITE)) {
       copy_on_write(root, address, entry);
-      if (shim_mode == MODE_RING0) invalidate(address);
+      if (!user_bit()) invalidate(address);
     } else if (!(bits & PRESENT) && (bits & 4)) {
       make_of_zeros(root, entry);
     }
   }
 }
 
-SHIM static u64 *set_user_on_path(u64 root, u64 address) {
+SHIM static u64 *let_user_reach(u64 root, u64 address) {
   u64 *table = physical(root), *entry = 0;
   for (int shift = 39; shift >= 12; shift -= 9) {
     entry = &table[(address >> shift) & 511];
@@ -116,33 +116,20 @@ SHIM static u64 *set_user_on_path(u64 root, u64 address) {
   return entry;
 }
 
-/* Ring 0, before each entry to ring 3. Returns 1 when the tables are new and ring 3 must call ring3_after_restore. Does
- * only what ring 3 cannot do for itself, because every instruction here is emulated. */
+/* Ring 0, before each entry to ring 3. Returns 1 when the tables are new and ring 3 must call ring3_after_restore. Every
+ * instruction here is emulated, so it does only what ring 3 cannot do for itself: it lets ring 3 reach the shim's code, the
+ * stack that it begins on, and the table through which it can reach the other tables. */
 SHIM int shim_prepare_ring3(void) {
   if (STATE->ready) return 0;
-  u64 *frame = (u64 *)PREPARED_FRAME;
-  frame[0] = (u64)ring3_page_fault;
-  frame[1] = USER_CODE;
-  frame[2] = 2;
-  frame[3] = FAULT_STACK;
-  frame[4] = USER_DATA;
-  u64 root = read_cr3(), base = *(volatile u64 *)(SCRATCH_TOP_GVA - 0x18 + 1);
-  u64 end = *(volatile u64 *)(SCRATCH_TOP_GVA - 0x10 + 1);
+  u64 root = read_cr3();
+  u64 *code = let_user_reach(root, (u64)__start_shim_text); /* aligned so that its pages share a table */
+  for (u64 page = (u64)__start_shim_text >> 12; page < ((u64)__stop_shim_text - 1) >> 12; page++) *++code |= USER;
+  let_user_reach(root, FAULT_STACK)[1] |= USER; /* and the page behind it, with the exception stack */
+  u64 *alias = let_user_reach(root, (u64)physical(*(volatile u64 *)(SCRATCH_TOP_GVA - 0x18 + 1)));
+  let_user_reach(root, (u64)alias);
   STATE->root = root;
-  STATE->tables_base = base;
-  STATE->table_pages = (end - base) >> 12;
-  set_user_on_path(root, SHIM_STATE);
-  set_user_on_path(root, EXCEPTION_STACK);
-  for (u64 page = (u64)__start_shim_text & ~(PAGE - 1); page < (u64)__stop_shim_text; page += PAGE)
-    set_user_on_path(root, page);
-  set_user_on_path(root, (u64)&shim_mode);
-  /* The entries that map the table pages, and the tables that hold those entries. */
-  int block = 0;
-  for (u64 page = base; page < end && block < 4; page = (page | 0x1ff000) + PAGE) {
-    u64 *alias = set_user_on_path(root, (u64)physical(page));
-    set_user_on_path(root, (u64)alias);
-    STATE->alias[block++] = alias;
-  }
+  STATE->mode = MODE_RING3;
+  STATE->alias = alias;
   return 1;
 }
 
@@ -170,17 +157,28 @@ SHIM static void reach_table(u64 root, u64 address) {
     if (table[i] & PRESENT) table[i] |= USER;
 }
 
-/* Ring 3, natively: puts the user bit back where a run is known to need it, then copies the known pages. */
+/* Ring 3, natively: makes the tables reachable, puts the user bit back where a run is known to need it, copies the known
+ * pages. A fault inside this function would overwrite its own stack, so whatever it touches is made reachable first. */
 SHIM void ring3_after_restore(void) {
-  u64 root = STATE->root, base = STATE->tables_base, count = STATE->table_pages;
-  for (u64 i = 0, block = 0, k = 0; i < count; i++, k++) {
-    if (i > 0 && ((base + i * PAGE) & 0x1fffff) == 0) block++, k = 0;
-    STATE->alias[block][k] |= USER;
+  u64 root = STATE->root, base = *(volatile u64 *)(SCRATCH_TOP_GVA - 0x18 + 1);
+  u64 end = *(volatile u64 *)(SCRATCH_TOP_GVA - 0x10 + 1);
+  /* The tables lie side by side. Their first one's alias is reachable, and so are its neighbours in the same 2 MiB; where
+   * there are more, the entry of the next 2 MiB is found through tables that are reachable by then. */
+  u64 *alias = STATE->alias;
+  for (u64 page = base; page < end; page += PAGE) {
+    if (page != base && ((u64)physical(page) & 0x1fffff) == 0) alias = entry_of(root, (u64)physical(page));
+    *alias++ |= USER;
   }
+  u64 *frame = (u64 *)PREPARED_FRAME;
+  frame[0] = (u64)ring3_page_fault;
+  frame[1] = USER_CODE;
+  frame[2] = 2;
+  frame[3] = FAULT_STACK;
+  frame[4] = USER_DATA;
+  reach(root, (u64)&shim_mode, 1);
   reach(root, (u64)physical(*(volatile u64 *)(SCRATCH_TOP_GVA + 1 - 0x38)), ARENA_PAGES);
   reach(root, SCRATCH_TOP_GVA + 1 - RESERVED_PAGES * PAGE, RESERVED_PAGES);
   reach(root, SCRATCH_TOP_GVA + 1 - (RESERVED_PAGES + OUTPUT_WINDOW_PAGES) * PAGE, 2);
-  /* A fault inside this function would overwrite its own stack, so what it reads comes first. */
   reach(root, (u64)&known, 1);
   reach(root, (u64)known.pages, (known.page_count * 8 >> 12) + 2);
   reach(root, (u64)known.tables, (known.table_count * 8 >> 12) + 2);
@@ -216,7 +214,7 @@ SHIM static int made_on_demand(u64 address) {
 /* Ring 3 in ring-3 mode, ring 0 in ring-0 mode. Returns 1 when the access can be tried again. */
 SHIM int resolve_page_fault(struct fault_frame *frame) {
   u64 address = frame->cr2, error = frame->error, root = STATE->root;
-  if (shim_mode == MODE_RING0) {
+  if (!user_bit()) {
     if (!root) root = STATE->root = read_cr3();
     if (!STATE->ready) {
       STATE->ready = 1;
@@ -242,14 +240,14 @@ SHIM int resolve_page_fault(struct fault_frame *frame) {
     if (!entry) return 0;
     if (user_bit() && !(*entry & USER)) {
       reach_table(root, address);
-      record_table(address);
+      if (address < scratch_begin()) record_table(address);
       return 1;
     }
     if (!(error & 2)) return 0;
     if (*entry & WRITABLE) return 1;
     if (!(*entry & COPY_ON_WRITE)) return 0;
     copy_on_write(root, address, entry);
-    if (shim_mode == MODE_RING0) invalidate(address);
+    if (!user_bit()) invalidate(address);
   }
   if (!known.page_count) record_fault(address);
   return 1;

@@ -26,10 +26,9 @@ typedef unsigned long u64;
 /* Zero after a restore. */
 struct shim_state {
   u64 root;         /* physical address of the root table */
-  u64 tables_base;  /* physical address of the first table page of the snapshot */
-  u64 table_pages;  /* how many there are */
+  u64 mode;         /* MODE_RING3 once the tables were prepared for it; 0 is MODE_RING0 */
   u64 ready;        /* 1 once the tables and the known pages were prepared */
-  u64 *alias[4];    /* entries that map the first table page of each 2 MiB of tables (ring-3 mode) */
+  u64 *alias;       /* the entry that maps the first table page (ring-3 mode) */
 };
 /* What a run is known to touch; set by the runtime before the snapshot. As long as nothing is known, faults are logged. */
 struct known_touches {

@@ -9,7 +9,8 @@ use std::{env, fs};
 use wasmtime::{Config, Engine};
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let [_, component, image] = env::args().collect::<Vec<_>>().try_into().map_err(|_| "usage: wcpod-aot COMPONENT.wasm IMAGE")?;
+    let [_, component, image] =
+        env::args().collect::<Vec<_>>().try_into().map_err(|_| "usage: wcpod-aot COMPONENT.wasm IMAGE")?;
     let mut config = Config::new();
     config.target("x86_64-unknown-linux-gnu")?; // named, so that features of the building machine are not used
     config.signals_based_traps(true);
@@ -22,6 +23,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let wasm = fs::read(&component)?;
     let compiled = Engine::new(&config)?.precompile_component(&wasm)?;
     fs::write(&image, &compiled)?;
-    eprintln!("compiled {:.1} MB to {:.1} MB in {:.0?}", wasm.len() as f64 / 1e6, compiled.len() as f64 / 1e6, begin.elapsed());
+    eprintln!(
+        "compiled {:.1} MB to {:.1} MB in {:.0?}",
+        wasm.len() as f64 / 1e6,
+        compiled.len() as f64 / 1e6,
+        begin.elapsed()
+    );
     Ok(())
 }

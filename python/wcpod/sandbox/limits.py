@@ -14,7 +14,7 @@ class Limits:
 
     seconds: float = 30.0
     """Wall-clock time of a run, in seconds, waits in host calls included; `math.inf` for none."""
-    memory_mib: int = 256
+    memory_mib: int = 128
     """Memory of the interpreter, in MiB (32 to 3072). A sandbox is made for its own limit; a run may ask for less."""
     output_bytes: int = 65536
     """Bytes kept of each output stream: half from its begin, half from its end (at most 1 MiB). A run that writes a
