@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -61,10 +62,7 @@ async def test_the_three_tools() -> None:
         name = made.pop("sandbox_id")
         assert made == {
             "isolation": "micro-vm",
-            "seconds": 30.0,
-            "memory_mib": 256,
-            "output_bytes": 65536,
-            "host_calls": 100,
+            **dataclasses.asdict(Limits()),
             "hosts": [],
             "idle_seconds": 600.0,
         }
