@@ -22,7 +22,9 @@ LAYERS = ["wcpod._bridge", "wcpod.sandbox", "wcpod.codeact", "wcpod.podcast"]
 
 @pytest.mark.parametrize("module", MODULES)
 def test_each_module_imports_alone(module: str) -> None:
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", f"import {module}"], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", f"import {module}"], capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr
 
 
