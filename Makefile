@@ -52,8 +52,14 @@ $(VENV)/.ready: pyproject.toml constraints.txt
 wheel: $(VENV)/.ready guest ## Build the wheel into dist/
 	$(BIN)/maturin build --release --locked --out dist
 
-bench: install ## Measure, and print the figures of SPECIFICATION.md
-	$(BIN)/pytest benches --benchmark-enable --benchmark-only
+bench: install ## Measure everything, and write the figures into SPECIFICATION.md
+	$(BIN)/pip install --quiet --constraint constraints.txt --group bench
+	cargo build --release --locked --quiet --manifest-path guest/aot/Cargo.toml --bin in_process
+	$(BIN)/pytest benches --benchmark-enable --benchmark-only --benchmark-json=dist/bench.json
+	$(BIN)/python benches/specification.py dist/bench.json
+
+screenshots: install ## Make the pictures in docs/images
+	$(BIN)/python docs/screenshots.py
 
 soak: install ## 10,000 runs on one sandbox: memory must stay flat
 	$(BIN)/pytest tests/sandbox/test_endurance.py --soak -o timeout=3600
@@ -64,7 +70,8 @@ fuzz: ## Fuzz every target for SECONDS (60); needs a nightly toolchain and cargo
 
 lint: $(VENV)/.ready ## Formatting, lints and types
 	cargo fmt --check
-	cargo fmt --check --manifest-path guest/Cargo.toml
+	cd guest && cargo fmt --check
+	cargo fmt --check --manifest-path guest/aot/Cargo.toml
 	cargo clippy --workspace --all-targets --features hyperlight_bridge/python --locked --quiet -- -D warnings
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -72,7 +79,8 @@ lint: $(VENV)/.ready ## Formatting, lints and types
 
 format: $(VENV)/.ready ## Format everything
 	cargo fmt
-	cargo fmt --manifest-path guest/Cargo.toml
+	cd guest && cargo fmt
+	cargo fmt --manifest-path guest/aot/Cargo.toml
 	$(BIN)/ruff check --fix-only --quiet
 	$(BIN)/ruff format
 

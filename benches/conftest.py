@@ -1,12 +1,19 @@
-"""What all benchmarks run on."""
+"""What all benchmarks run on, and how their results are kept: `make bench` writes SPECIFICATION.md with them."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from wcpod import Sandbox
+
+ROOT = Path(__file__).parent.parent
 
 
 @pytest.fixture(scope="session")
@@ -16,6 +23,30 @@ def sandbox() -> Iterator[Sandbox]:
         yield shared
 
 
+@pytest.fixture(scope="session")
+def in_process() -> dict[str, list[float]]:
+    """Seconds of the same component in a process of its own without a micro-VM: "fresh" instances and a "warm" one."""
+    target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "guest" / "aot" / "target"))
+    program = target / "release" / "in_process"
+    build = ROOT / "guest" / "build"
+    if not program.exists():
+        pytest.skip(f"the baseline program is missing: {program} (make bench builds it)")
+    command = [program, build / "python.wasm", build / "stdlib.bin", "300"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    times: dict[str, list[float]] = json.loads(done.stdout)
+    return times
+
+
 def pytest_report_header() -> str:
     with Sandbox() as probe:
         return f"micro-VM: {probe.isolation.hypervisor}, interpreter in {probe.isolation.privilege_mode}"
+
+
+def pytest_benchmark_update_machine_info(machine_info: dict[str, Any]) -> None:
+    """Says what the times were taken on."""
+    with Sandbox() as probe:
+        machine_info["hypervisor"] = probe.isolation.hypervisor
+        machine_info["privilege_mode"] = probe.isolation.privilege_mode
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+    machine_info["processor"] = f"{model}, {os.cpu_count()} cores"

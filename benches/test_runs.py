@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import statistics
+import time
 from typing import Any
 
-from wcpod import Sandbox, _bridge
+from wcpod import FetchPolicy, Limits, Sandbox, _bridge
+from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
 
 CODE = "print(1)"
 
 
 def test_restore(benchmark: Any, sandbox: Sandbox) -> None:
-    """The clean snapshot brought back, nothing run."""
+    """restore: the clean state brought back, nothing run"""
     benchmark(sandbox._vm.restore)
 
 
 def test_restore_and_run(benchmark: Any, sandbox: Sandbox) -> None:
-    """What `Sandbox.run` does."""
+    """restore + run of print(1): what Sandbox.run does"""
     result = benchmark(sandbox.run, CODE)
     assert result.stdout == "1\n"
-    benchmark.extra_info["dirtied_pages"] = result.usage.dirtied_pages
+    benchmark.extra_info["dirtied pages"] = result.usage.dirtied_pages
+    benchmark.extra_info["known pages"] = sandbox._vm.known_pages
 
 
 def test_warm_run(benchmark: Any, sandbox: Sandbox) -> None:
-    """Without a restore: for comparison only, it is not offered."""
+    """warm run of print(1): without a restore; for comparison only, it is not offered"""
 
     def run() -> Any:
         return sandbox._run(CODE, None, None, None, session=None, agent=None, stop=_bridge.Stop(), warm=True)
@@ -30,8 +34,52 @@ def test_warm_run(benchmark: Any, sandbox: Sandbox) -> None:
     assert benchmark(run).stdout == "1\n"
 
 
+def test_an_error(benchmark: Any, sandbox: Sandbox) -> None:
+    """restore + run of 1/0, with its traceback"""
+    assert benchmark(sandbox.run, "1/0").kind == "error"
+
+
+def test_an_import(benchmark: Any, sandbox: Sandbox) -> None:
+    """restore + run of "import csv", from the guest's file system"""
+    assert benchmark(sandbox.run, "import csv").ok
+
+
+def test_python(benchmark: Any, sandbox: Sandbox) -> None:
+    """restore + run of sum(range(10**6)): the interpreter at work"""
+    assert benchmark(sandbox.run, "print(sum(range(10**6)))").ok
+
+
+def test_host_call(benchmark: Any) -> None:
+    """one call of a host tool, out of a run of 200"""
+    with Sandbox(tools={"one": lambda: 1}, limits=Limits(host_calls=1000)) as made:
+
+        def run() -> float:
+            code = (
+                "import time\nbegin = time.perf_counter()\nfor _ in range(200): call_tool('one')\n"
+                "print((time.perf_counter() - begin) / 200)"
+            )
+            return float(made.run(code).stdout)
+
+        times = [run() for _ in range(10)]
+        benchmark.pedantic(time.sleep, args=(statistics.median(times),), rounds=1)
+        benchmark.extra_info["seconds"] = times
+
+
+def test_fetch_from_an_archive(benchmark: Any) -> None:
+    """restore + run of one fetch_url from a page archive"""
+    with Sandbox(policy=FetchPolicy.bbc(), archive=SAMPLE_PAGES) as made:
+        code = "p = call_tool('fetch_url', url='https://www.bbc.com/sport/football/world-cup')\nprint(p['STATUS'])"
+        assert benchmark(made.run, code).stdout == "ok\n"
+
+
+def test_capture(benchmark: Any, sandbox: Sandbox) -> None:
+    """snapshot of what a run left"""
+    sandbox.run(CODE)
+    benchmark.pedantic(sandbox.snapshot, kwargs={"of_last_run": True}, rounds=5)
+
+
 def test_cold_start(benchmark: Any) -> None:
-    """From the guest image to a sandbox that is ready: boot, rehearsal, snapshot."""
+    """cold start: from the guest image to a sandbox that is ready"""
 
     def start() -> None:
         Sandbox(cache=False).close()
@@ -40,18 +88,18 @@ def test_cold_start(benchmark: Any) -> None:
 
 
 def test_start_from_the_cache(benchmark: Any) -> None:
-    """A sandbox from the clean state that an earlier process kept, and its first run."""
+    """start from the state that an earlier process kept on disk, and the first run"""
     Sandbox().close()
 
     def start() -> None:
-        with Sandbox() as sandbox:
-            assert sandbox.run(CODE).stdout == "1\n"
+        with Sandbox() as made:
+            assert made.run(CODE).stdout == "1\n"
 
     benchmark(start)
 
 
 def test_a_further_sandbox(benchmark: Any, sandbox: Sandbox) -> None:
-    """From the same snapshot, in the same process."""
+    """a further sandbox from the same snapshot, made and closed"""
     snapshot = sandbox.snapshot()
 
     def start() -> None:

@@ -1,4 +1,4 @@
-"""`wcpod doctor`: can this machine run a sandbox? It boots a guest, restores it, interrupts it, and tells what it saw."""
+"""`wcpod doctor`: can this machine run a sandbox? Boots a guest, restores it, interrupts it, tells what it saw."""
 
 from __future__ import annotations
 

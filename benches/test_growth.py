@@ -1,0 +1,68 @@
+"""How costs grow: with threads, sandboxes and memory limits."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from wcpod import Limits, Sandbox
+
+RUNS = 120
+
+
+def rate(sandboxes: list[Sandbox]) -> float:
+    """Runs a second with a thread for each sandbox."""
+
+    def work(sandbox: Sandbox) -> None:
+        for _ in range(RUNS // len(sandboxes)):
+            sandbox.run("print(1)")
+
+    begin = time.perf_counter()
+    with ThreadPoolExecutor(len(sandboxes)) as pool:
+        list(pool.map(work, sandboxes))
+    return RUNS / (time.perf_counter() - begin)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 4, 8])
+def test_throughput(benchmark: Any, sandbox: Sandbox, threads: int) -> None:
+    """time per run with a sandbox for each thread, all of one snapshot"""
+    snapshot = sandbox.snapshot()
+    made = [Sandbox(snapshot=snapshot) for _ in range(threads)]
+    rates = [rate(made) for _ in range(3)]
+    benchmark.extra_info["runs a second"] = round(statistics.median(rates))
+    benchmark.extra_info["seconds"] = [1 / each for each in rates]
+    benchmark.pedantic(lambda: None, rounds=1)
+    for each in made:
+        each.close()
+
+
+@pytest.mark.parametrize("memory_mib", [64, 128, 256, 512])
+def test_restore_by_memory(benchmark: Any, memory_mib: int) -> None:
+    """restore of a sandbox made for so much memory"""
+    with Sandbox(limits=Limits(memory_mib=memory_mib)) as made:
+        made.run("print(1)")
+        benchmark(made._vm.restore)
+
+
+def resident_kib() -> int:
+    lines = Path("/proc/self/status").read_text(encoding="utf-8").splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
+
+
+def test_memory_of_further_sandboxes(benchmark: Any, sandbox: Sandbox) -> None:
+    """resident memory of a further sandbox after a run, the mean of 20"""
+    snapshot = sandbox.snapshot()
+    sandbox.run("print(1)")
+    before = resident_kib()
+    made = [Sandbox(snapshot=snapshot) for _ in range(20)]
+    for each in made:
+        each.run("print(1)")
+    benchmark.extra_info["KiB"] = round((resident_kib() - before) / len(made))
+    benchmark.pedantic(lambda: None, rounds=1)
+    for each in made:
+        each.close()
