@@ -6,8 +6,10 @@ import io
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -343,3 +345,20 @@ def test_exec_stops_at_its_time_limit() -> None:
     done = subprocess.run([*WCPOD, "exec", "--timeout", "1", "-"], input=program, capture_output=True, check=False)
     assert (done.returncode, done.stdout) == (124, b"before\n")
     assert b"wcpod: the run ended by timeout" in done.stderr
+
+
+@pytest.mark.microvm
+def test_ctrl_c_stops_the_guest_at_once() -> None:
+    command = [sys.executable, "-m", "wcpod", "exec", "-"]
+    child = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write(b"print('begun')\nwhile True: pass")
+    child.stdin.close()
+    child.stdin = None
+    assert child.stdout.readline() == b"begun\n"  # it comes while the code runs
+    begin = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    _, stderr = child.communicate(timeout=30)
+    assert time.monotonic() - begin < 5
+    assert (child.returncode, stderr) == (130, b"wcpod: interrupted\n")

@@ -259,7 +259,8 @@ def execute(
 ) -> None:
     """Run one Python FILE (- for standard input) in the micro-VM.
 
-    What the code prints goes to standard output and error; on a terminal its control characters are written out.
+    What the code prints goes to standard output and error while it runs; on a terminal its control characters are
+    written out.
 
     \b
     Example:
@@ -275,14 +276,19 @@ def execute(
     except UnicodeDecodeError as error:
         raise click.UsageError(f"the file is not UTF-8: byte {error.start}") from None
 
-    from wcpod import FetchPolicy, Sandbox
+    from wcpod import AsyncSandbox, ExecutionResult, FetchPolicy
+
+    def show(stream: str, text: str) -> None:
+        _write(sys.stdout if stream == "stdout" else sys.stderr, text)
+
+    async def run(policy: FetchPolicy | None) -> ExecutionResult:
+        # Under asyncio Ctrl-C cancels the task, and that stops the guest.
+        chosen = limits_of({"seconds": timeout, **(limits or {})})
+        async with AsyncSandbox(policy=policy, archive=archive, limits=chosen) as sandbox:
+            return await sandbox.run(source, on_output=None if as_json else show)
 
     try:
-        policy = FetchPolicy(hosts) if hosts else None
-        with Sandbox(
-            policy=policy, archive=archive, limits=limits_of({"seconds": timeout, **(limits or {})})
-        ) as sandbox:
-            result = sandbox.run(source)
+        result = asyncio.run(run(FetchPolicy(hosts) if hosts else None))
     except FetchPolicyError as error:
         raise click.UsageError(str(error)) from None
     except KeyboardInterrupt:
@@ -292,8 +298,6 @@ def execute(
     if as_json:
         click.echo(json.dumps(_as_json(result), ensure_ascii=True))
     else:
-        _write(sys.stdout, result.stdout)
-        _write(sys.stderr, result.stderr)
         if result.kind not in ("ok", "error"):
             click.echo(
                 f"wcpod: the run ended by {result.kind}" + (f": {result.detail}" if result.detail else ""), err=True
