@@ -276,7 +276,7 @@ def execute(
     except UnicodeDecodeError as error:
         raise click.UsageError(f"the file is not UTF-8: byte {error.start}") from None
 
-    from wcpod import AsyncSandbox, ExecutionResult, FetchPolicy
+    from wcpod import AsyncSandbox, FetchPolicy
 
     def show(stream: str, text: str) -> None:
         _write(sys.stdout if stream == "stdout" else sys.stderr, text)
