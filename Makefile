@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 IMAGE := python/wcpod/guest/python-guest.bin
-EXTRAS := podcast,foundry,openai,devui,otel,mcp
+EXTRAS := podcast foundry openai devui otel mcp
 SECONDS ?= 60
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
@@ -36,16 +36,18 @@ guest: $(VENV)/.ready ## Build the guest image from source (GUEST_PACKAGES="huma
 
 extension: $(VENV)/.ready ## Build the Rust extension and install the package into .venv
 	@echo "extension: building (minutes the first time) ..."
-	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --release --locked --quiet --extras $(EXTRAS)
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --release --locked --quiet
 	@echo "extension: done"
 
 install: $(VENV)/.ready guest extension
 
-$(VENV)/.ready: pyproject.toml constraints.txt
+$(VENV)/.ready: pyproject.toml constraints.txt tools/extras.py
 	@echo "venv: creating $(VENV) and installing what the project needs ..."
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade "pip>=25.1"
 	$(BIN)/pip install --quiet --constraint constraints.txt --group build --group test --group lint
+	$(BIN)/python tools/extras.py $(EXTRAS) > $(VENV)/extras.txt
+	$(BIN)/pip install --quiet --constraint constraints.txt --requirement $(VENV)/extras.txt
 	@touch $@
 	@echo "venv: done"
 
