@@ -1,14 +1,15 @@
 """Prints what the extras named on the command line need, one requirement a line: `python tools/extras.py podcast otel`.
 
-`maturin develop --extras` hands extras that name other extras of this package to pip, which looks for them in the registry.
+`maturin develop --extras` hands extras that name other extras of this package to pip, which asks the registry for them.
 """
 
 from __future__ import annotations
 
 import re
 import sys
-import tomllib
 from pathlib import Path
+
+import tomllib
 
 OWN = re.compile(r"wcpod\[([\w,]+)\]")
 
