@@ -59,6 +59,7 @@ bench: install ## Measure everything, and write the figures into SPECIFICATION.m
 	cargo build --release --locked --quiet --manifest-path guest/aot/Cargo.toml --bin in_process
 	$(BIN)/pytest benches --benchmark-enable --benchmark-only --benchmark-json=dist/bench.json
 	$(BIN)/python benches/specification.py dist/bench.json
+	$(BIN)/python benches/plots.py dist/bench.json
 
 screenshots: install ## Make the pictures in docs/images
 	$(BIN)/python docs/screenshots.py

@@ -1,0 +1,77 @@
+"""Draws the pictures of SPECIFICATION.md from a benchmark run: `python benches/plots.py RESULTS.json`."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+from matplotlib import pyplot as plt
+
+IMAGES = Path(__file__).parent.parent / "docs" / "images"
+SHOWN = {
+    "test_restore": "restore",
+    "test_warm_run": "warm run",
+    "test_restore_and_run": "restore + run",
+    "test_in_process_fresh": "in-process, fresh",
+    "test_start_from_the_cache": "start from disk + run",
+    "test_subprocess": "python subprocess",
+}
+
+
+def seconds(benchmark: dict[str, Any]) -> list[float]:
+    times: list[float] = benchmark["extra_info"].get("seconds") or benchmark["stats"]["data"]
+    return times
+
+
+def distributions(benchmarks: list[dict[str, Any]], note: str) -> None:
+    """How the times of print(1) are spread: the share of runs that took at most so long."""
+    figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
+    for name, label in SHOWN.items():
+        for benchmark in benchmarks:
+            if benchmark["name"] == name:
+                times = sorted(seconds(benchmark))
+                at = sorted({round(share / 200 * (len(times) - 1)) for share in range(201)})
+                shares = [(index + 1) / len(times) for index in at]
+                axes.step([times[index] * 1e3 for index in at], shares, where="post", label=label)
+    axes.set(xscale="log", xlabel="milliseconds", ylabel="share of runs that took at most so long", ylim=(0, 1.02))
+    axes.set_title(f"print(1), one run of the suite\n{note}", fontsize=9)
+    axes.grid(alpha=0.3, which="both")
+    axes.legend(fontsize=8, loc="lower right")
+    figure.savefig(IMAGES / "distributions.svg")
+
+
+def growth(benchmarks: list[dict[str, Any]], note: str) -> None:
+    """How a restore grows with the memory limit, and throughput with threads."""
+    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
+    for axes, name, label in (
+        (left, "test_restore_by_memory", "restore, milliseconds"),
+        (right, "test_throughput", "runs a second"),
+    ):
+        found = [each for each in benchmarks if each["name"].startswith(name + "[")]
+        values = [statistics.median(seconds(each)) for each in found]
+        ticks = [str(each["param"]) for each in found]
+        axes.plot(ticks, [value * 1e3 if axes is left else 1 / value for value in values], marker="o")
+        axes.set(ylabel=label, ylim=(0, None))
+        axes.grid(alpha=0.3)
+    left.set_xlabel("memory limit, MiB")
+    right.set_xlabel("threads, a sandbox each")
+    figure.suptitle(note, fontsize=9)
+    figure.savefig(IMAGES / "growth.svg")
+
+
+def main() -> None:
+    results = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+    machine = results["machine_info"]
+    note = f"{machine['hypervisor']}, {machine['privilege_mode']}, {machine['processor']}, {results['datetime'][:10]}"
+    mpl.rcParams["svg.hashsalt"] = "wcpod"
+    distributions(results["benchmarks"], note)
+    growth(results["benchmarks"], note)
+    print(f"{IMAGES.name}/distributions.svg and growth.svg drawn")
+
+
+if __name__ == "__main__":
+    main()

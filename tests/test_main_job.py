@@ -1,0 +1,40 @@
+"""The main job as its operator starts it: a process of its own, cold, within its bounds."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from wcpod.sandbox.image import CACHE_VARIABLE
+
+MOST_RESIDENT_KIB = 400_000_000 // 1024
+MOST_SECONDS = 60
+
+
+@pytest.mark.microvm
+def test_the_run_stays_within_memory_and_time(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "wcpod", "run", "--out", str(tmp_path / "outputs")]
+    environment = {**os.environ, CACHE_VARIABLE: str(tmp_path / "cache")}
+    begin = time.monotonic()
+    with (tmp_path / "log").open("wb") as log:
+        child = subprocess.Popen(command, stdout=log, stderr=log, env=environment)
+    # wait4 tells the peak of this one child, not of all that pytest ever started.
+    _, status, usage = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    assert child.returncode == 0, (tmp_path / "log").read_text(encoding="utf-8")
+    assert time.monotonic() - begin < MOST_SECONDS
+    assert usage.ru_maxrss < MOST_RESIDENT_KIB
+    stamp = dt.date.today().strftime("%y%m%d")
+    folder = tmp_path / "outputs" / stamp
+    names = {path.name for path in folder.iterdir()}
+    assert {f"{stamp}.simple.zh.txt", f"{stamp}.tranditional.zh.txt", "episode.json"} <= names
+    episode = json.loads((folder / "episode.json").read_text(encoding="utf-8"))
+    assert episode["tool_call_counts"]["SearchAgent"]["fetch_url"] == len(episode["fetches"])
+    assert "REHEARSAL" in (tmp_path / "log").read_text(encoding="utf-8")
