@@ -36,7 +36,7 @@ guest: $(VENV)/.ready ## Build the guest image from source (GUEST_PACKAGES="huma
 
 extension: $(VENV)/.ready ## Build the Rust extension and install the package into .venv
 	@echo "extension: building (minutes the first time) ..."
-	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --release --locked --quiet
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --release --locked
 	@echo "extension: done"
 
 install: $(VENV)/.ready guest extension

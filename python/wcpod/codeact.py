@@ -63,7 +63,7 @@ LOAD_SKILL = "load_skill"
 MODEL_TOOLS = frozenset({EXECUTE_CODE, LOAD_SKILL})
 
 FETCH_URL_DESCRIPTION = (
-    "fetch_url(url, offset=0, format='text'): read one page of the BBC over https. Returns a dict with STATUS "
+    "fetch_url(url, offset=0, format='text'): read one page of an allowed site over https. Returns a dict with STATUS "
     "('ok', 'blocked' or 'error'), URL (final), TITLE, DESCRIPTION, LINKS (list of absolute URLs), BODY (readable "
     "text, at most 8192 bytes); REASON when STATUS is not 'ok'; NEXT_OFFSET when there is more to read from there."
 )
