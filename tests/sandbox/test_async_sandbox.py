@@ -24,7 +24,9 @@ async def test_a_run_is_awaited() -> None:
     ids=["loop", "sleep", "tool", "c-loop"],
 )
 async def test_cancelling_stops_the_guest(slowness: float, code: str) -> None:
-    async with await AsyncSandbox.create(limits=Limits(seconds=60), tools={"slow": lambda: time.sleep(1)}) as sandbox:
+    async with await AsyncSandbox.create(
+        limits=Limits(seconds=60), tools={"slow": lambda: time.sleep(slowness)}
+    ) as sandbox:
         task = asyncio.create_task(sandbox.run(code))
         await asyncio.sleep(0.3 * slowness)
         begin = time.monotonic()
