@@ -34,6 +34,14 @@ const BOOT_LIMIT: Duration = Duration::from_secs(120);
 /// found with.
 const REHEARSALS: [&str; 5] = ["print(1)", "print(1)", "1/0", "print(1)", "print(1)"];
 
+/// What a clean state depends on besides image, versions and machine; part of the name that it is kept under.
+pub(crate) fn recipe() -> String {
+    format!(
+        "{HEAP_BYTES} {SCRATCH_BYTES} {TRANSPORT_BUFFER_BYTES} {TRANSPORT_PAGES} {TRANSPORT_QUEUE} {}",
+        REHEARSALS.join("\n")
+    )
+}
+
 /// Times of the way to the clean state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct StartTimes {

@@ -10,6 +10,7 @@ use std::process;
 
 use sha2::{Digest, Sha256};
 
+use crate::boot;
 use crate::error::BridgeError;
 use crate::guest_image::INTERFACE_VERSION;
 use crate::hypervisor::Hypervisor;
@@ -110,7 +111,7 @@ fn key(image: &Path, size: VmSize) -> Option<String> {
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let processor = processor.lines().find(|line| line.starts_with("model name")).unwrap_or("");
     let parts = format!(
-        "{}\n{}\n{}.{}\n{}\n{}\n{INTERFACE_VERSION}\n{}\n{processor}\n{}",
+        "{}\n{}\n{}.{}\n{}\n{}\n{INTERFACE_VERSION}\n{}\n{processor}\n{}\n{}",
         image.display(),
         metadata.len(),
         metadata.mtime(),
@@ -119,6 +120,7 @@ fn key(image: &Path, size: VmSize) -> Option<String> {
         env!("CARGO_PKG_VERSION"),
         Hypervisor::detect().ok()?,
         size.memory_bytes,
+        boot::recipe(),
     );
     Some(Sha256::digest(parts).iter().take(12).map(|byte| format!("{byte:02x}")).collect())
 }
