@@ -252,11 +252,12 @@ def test_a_killed_run_is_resumed(tmp_path: Path) -> None:
             if json.loads(line)["event"] == "step_started" and json.loads(line)["step"] == "ContentAgent":
                 running.kill()
                 break
-    assert sorted(path.name for path in (tmp_path / "cut").iterdir()) == ["260615", "260615.checkpoints"]
+    names = sorted(path.name for path in (tmp_path / "cut").iterdir())
+    assert names == ["260615", "260615.audit.jsonl", "260615.checkpoints"]
     done = subprocess.run(command("cut", "--resume"), cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "resume  after " in done.stdout
     assert "start   SearchAgent" not in done.stdout
-    assert [path.name for path in (tmp_path / "cut").iterdir()] == ["260615"]
+    assert sorted(path.name for path in (tmp_path / "cut").iterdir()) == ["260615", "260615.audit.jsonl"]
     for name in ("260615.simple.zh.txt", "260615.tranditional.zh.txt", "260615.notes.md"):
         assert (tmp_path / "cut/260615" / name).read_bytes() == (tmp_path / "whole/260615" / name).read_bytes()
     records = [json.loads((tmp_path / out / "260615/episode.json").read_text()) for out in ("cut", "whole")]

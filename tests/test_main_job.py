@@ -38,3 +38,26 @@ def test_the_run_stays_within_memory_and_time(tmp_path: Path) -> None:
     episode = json.loads((folder / "episode.json").read_text(encoding="utf-8"))
     assert episode["tool_call_counts"]["SearchAgent"]["fetch_url"] == len(episode["fetches"])
     assert "REHEARSAL" in (tmp_path / "log").read_text(encoding="utf-8")
+
+
+@pytest.mark.microvm
+def test_every_fetch_is_noted_beside_the_episode(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "wcpod", "run", "--out", str(tmp_path), "--date", "2026-06-15"]
+    subprocess.run(command, capture_output=True, check=True)
+    lines = [json.loads(line) for line in (tmp_path / "260615.audit.jsonl").read_text(encoding="utf-8").splitlines()]
+    episode = json.loads((tmp_path / "260615" / "episode.json").read_text(encoding="utf-8"))
+    assert [line["url"] for line in lines] == [fetch["url"] for fetch in episode["fetches"]]
+    assert {line["agent"] for line in lines} == {"SearchAgent"}
+    assert {line["decision"] for line in lines} == {"allow", "block"}
+
+
+@pytest.mark.microvm
+def test_a_replayed_run_gives_the_same_scripts(tmp_path: Path) -> None:
+    def scripts(out: Path, *options: str) -> list[str]:
+        command = [sys.executable, "-m", "wcpod", "run", "--date", "2026-06-15", "--out", str(out), *options]
+        subprocess.run(command, capture_output=True, check=True)
+        return [path.read_text(encoding="utf-8") for path in sorted((out / "260615").glob("*.zh.txt"))]
+
+    first = scripts(tmp_path / "first", "--record", str(tmp_path / "pages"))
+    assert len(first) == 2
+    assert scripts(tmp_path / "second", "--archive", str(tmp_path / "pages")) == first

@@ -193,7 +193,11 @@ def run(
 
         def open_runtime() -> HyperlightRuntime:
             return HyperlightRuntime(
-                policy=FetchPolicy.bbc(), archive=pages, record=record, limits=limits_of(limits or {})
+                policy=FetchPolicy.bbc(),
+                archive=pages,
+                record=record,
+                audit=folder.audit,
+                limits=limits_of(limits or {}),
             )
 
         if lines is not None:

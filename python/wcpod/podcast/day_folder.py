@@ -67,6 +67,11 @@ class DayFolder:
         return self.out / f"{self.stamp}.drafts"
 
     @property
+    def audit(self) -> Path:
+        """Where each fetch of the day's runs is noted, one JSON line each; never emptied."""
+        return self.out / f"{self.stamp}.audit.jsonl"
+
+    @property
     def checkpoints(self) -> Path:
         """Where a run keeps its checkpoints until its episode is saved."""
         return self.out / f"{self.stamp}.checkpoints"
