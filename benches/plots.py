@@ -11,7 +11,7 @@ from typing import Any
 import matplotlib as mpl
 from matplotlib import pyplot as plt
 
-IMAGES = Path(__file__).parent.parent / "docs" / "images"
+PLOTS = Path(__file__).parent.parent / "docs" / "plots"
 SHOWN = {
     "test_restore": "restore",
     "test_warm_run": "warm run",
@@ -41,7 +41,7 @@ def distributions(benchmarks: list[dict[str, Any]], note: str) -> None:
     axes.set_title(f"print(1), one run of the suite\n{note}", fontsize=9)
     axes.grid(alpha=0.3, which="both")
     axes.legend(fontsize=8, loc="lower right")
-    figure.savefig(IMAGES / "distributions.svg")
+    figure.savefig(PLOTS / "distributions.svg")
 
 
 def growth(benchmarks: list[dict[str, Any]], note: str) -> None:
@@ -60,7 +60,7 @@ def growth(benchmarks: list[dict[str, Any]], note: str) -> None:
     left.set_xlabel("memory limit, MiB")
     right.set_xlabel("threads, a sandbox each")
     figure.suptitle(note, fontsize=9)
-    figure.savefig(IMAGES / "growth.svg")
+    figure.savefig(PLOTS / "growth.svg")
 
 
 def main() -> None:
@@ -70,7 +70,7 @@ def main() -> None:
     mpl.rcParams["svg.hashsalt"] = "wcpod"
     distributions(results["benchmarks"], note)
     growth(results["benchmarks"], note)
-    print(f"{IMAGES.name}/distributions.svg and growth.svg drawn")
+    print(f"{PLOTS.name}/distributions.svg and growth.svg drawn")
 
 
 if __name__ == "__main__":

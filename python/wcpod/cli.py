@@ -42,7 +42,7 @@ from wcpod.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from wcpod import ExecutionResult, HyperlightRuntime
+    from wcpod import ExecutionResult, HyperlightRuntime, Limits
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
@@ -154,6 +154,7 @@ def run(
       3 the day exists     4 no usable sandbox              5 model, skill or package missing
       130 interrupted
     """
+    _boot_early(limits_of(limits or {}))
     try:
         from wcpod.podcast import feed
         from wcpod.podcast.audio import AudioNotInstalled, load_narrator
@@ -327,6 +328,18 @@ def doctor() -> None:
 cli.add_command(report)
 cli.add_command(devui)
 cli.add_command(mcp)
+
+
+def _boot_early(limits: Limits) -> None:
+    """Has the clean state in the cache before the agent libraries are loaded.
+
+    The first boot needs most memory of all, and gives it back; so the two peaks do not add up. What is wrong with the
+    sandbox is told when the run opens it.
+    """
+    from wcpod import Sandbox
+
+    with contextlib.suppress(WcpodError):
+        Sandbox(limits=limits).close()
 
 
 def main() -> None:
