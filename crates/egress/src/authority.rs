@@ -45,9 +45,11 @@ pub(crate) fn split(url: &str) -> Result<Authority, Malformed> {
     let host = match authority.split_once(':') {
         None => authority,
         Some((host, "443")) => host,
-        Some((host, port)) => {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => {
             return Err(Malformed::new(format!("port {:?} is not allowed, only 443", shown(port)), Some(host)));
         }
+        // Not repeated: it may be a password with a '/' in it.
+        Some((host, _)) => return Err(Malformed::new("the port is not a number", Some(host))),
     };
     check_host(host)?;
     Ok(Authority { host: host.to_ascii_lowercase() })
@@ -100,7 +102,7 @@ fn forbidden_character(character: char) -> Option<&'static str> {
     }
 }
 
-fn strip_https(url: &str) -> Option<&str> {
+pub(crate) fn strip_https(url: &str) -> Option<&str> {
     const SCHEME: &str = "https://";
     let prefix = url.get(..SCHEME.len())?;
     prefix.eq_ignore_ascii_case(SCHEME).then(|| &url[SCHEME.len()..])
@@ -136,7 +138,7 @@ fn without_port(host: &str) -> &str {
     host.split_once(':').map_or(host, |(host, _)| host)
 }
 
-fn until_any<'a>(text: &'a str, stops: &[char]) -> &'a str {
+pub(crate) fn until_any<'a>(text: &'a str, stops: &[char]) -> &'a str {
     text.find(stops).map_or(text, |end| &text[..end])
 }
 
@@ -192,6 +194,7 @@ mod tests {
             ("https:///a.com/", "the URL has no host"),
             ("https://a.com:/", "port \"\" is not allowed, only 443"),
             ("https://a.com:0443/", "port \"0443\" is not allowed, only 443"),
+            ("https://a.com:secret/b@evil.com", "the port is not a number"),
             ("https://a..com/", "the host is not a plain host name"),
             ("https://a_b.com/", "the host is not a plain host name"),
             ("https://a.com./", "the host ends with a dot"),

@@ -48,7 +48,7 @@ mod target;
 mod text;
 
 pub use archive::ArchiveError;
-pub use audit::{AuditLog, AuditRecord};
+pub use audit::AuditRecord;
 pub use fetch::{FetchReply, FetchSession};
 pub use limits::{FetchLimits, LimitsError};
 pub use page::{BODY_BYTES, FetchRequest, Format, Page, Status, UnknownFormat, extract_page, extract_page_at};
