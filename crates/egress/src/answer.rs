@@ -4,6 +4,8 @@ use std::io::Read;
 use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
+use crate::decompress::Cut;
+
 /// One response. The body is not read yet.
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -13,8 +15,8 @@ pub(crate) struct Answer {
     pub(crate) retry_after: Option<String>,
     /// The address that answered; none for an archive.
     pub(crate) address: Option<IpAddr>,
-    /// An archived page that was already cut when it was recorded.
-    pub(crate) truncated: bool,
+    /// Why an archived page was already cut when it was recorded.
+    pub(crate) cut: Option<Cut>,
     /// The hash that an archive gives for the body, in lower-case hexadecimal.
     pub(crate) sha256: Option<String>,
     pub(crate) body: Box<dyn Read>,
@@ -54,7 +56,7 @@ mod tests {
             location: None,
             retry_after: Some(retry_after.to_owned()),
             address: None,
-            truncated: false,
+            cut: None,
             sha256: None,
             body: Box::new(io::empty()),
         }

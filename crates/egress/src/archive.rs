@@ -2,8 +2,8 @@
 //!
 //! `index.jsonl` has one JSON object a line; of several with the same URL the last counts:
 //! `{"url": "…", "status": 200, "content_type": "text/html; charset=utf-8", "location": null,
-//! "file": "relative/name.html", "sha256": "…", "truncated": false}`. `location` is for redirects,
-//! `sha256` (checked) and `truncated` may be left out. `file` holds the decompressed body; it is
+//! "file": "relative/name.html", "sha256": "…", "cut": "bound"}`. `location` is for redirects; `sha256`
+//! is checked; `cut`, of a page that is not whole, is `bound` or `connection`. `file` holds the decompressed body; it is
 //! relative to the folder and may not leave it.
 
 use std::collections::HashMap;
@@ -18,6 +18,7 @@ use url::Url;
 
 use crate::answer::Answer;
 use crate::audit::hex_sha256;
+use crate::decompress::Cut;
 use crate::stop::Stop;
 use crate::target::Target;
 
@@ -39,8 +40,8 @@ pub(crate) struct Entry {
     pub(crate) file: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) sha256: Option<String>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) truncated: bool,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cut: Option<Cut>,
 }
 
 /// An archive that cannot be used.
@@ -123,7 +124,7 @@ impl Archive {
             location: entry.location.clone(),
             retry_after: None,
             address: None,
-            truncated: entry.truncated,
+            cut: entry.cut,
             sha256: entry.sha256.as_ref().map(|hash| hash.to_ascii_lowercase()),
             body: self.body(entry)?,
         })
@@ -247,7 +248,7 @@ mod tests {
             location: None,
             file: None,
             sha256: None,
-            truncated: false,
+            cut: None,
         };
         recorder.record(entry("https://bbc.com/x", 200), Some(b"old")).expect("record");
         recorder.record(entry("https://bbc.com/x", 200), Some(b"new")).expect("record");

@@ -15,7 +15,7 @@ use crate::scan;
 /// How far a page is searched for its own label.
 const LABEL_WITHIN: usize = 64 * 1024;
 
-/// Decodes `bytes`; malformed sequences become U+FFFD. There is no U+FEFF at the start.
+/// Decodes `bytes`; malformed sequences become U+FFFD. A byte order mark is not part of the text.
 pub(crate) fn decode(bytes: &[u8], media_type: &MediaType) -> String {
     if let Some((encoding, mark)) = Encoding::for_bom(bytes) {
         let (text, _) = encoding.decode_without_bom_handling(&bytes[mark..]);

@@ -117,7 +117,7 @@ pub(crate) fn exchange(agent: &Agent, uri: Uri, host: &str) -> Result<Answer, St
         location: text(&parts.headers, header::LOCATION),
         retry_after: text(&parts.headers, header::RETRY_AFTER),
         address: None,
-        truncated: false,
+        cut: None,
         sha256: None,
         body: Box::new(body.into_reader()),
     })

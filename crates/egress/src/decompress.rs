@@ -5,6 +5,7 @@
 use std::io::{self, Read};
 
 use flate2::read::{DeflateDecoder, MultiGzDecoder, ZlibDecoder};
+use serde::{Deserialize, Serialize};
 
 use crate::stop::Stop;
 
@@ -19,8 +20,9 @@ pub(crate) struct Content {
     pub(crate) cut: Option<Cut>,
 }
 
-/// Why a page is not whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Why a page is not whole; an archive keeps it by this name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Cut {
     /// It is longer than the bound.
     Bound,
@@ -28,11 +30,24 @@ pub(crate) enum Cut {
     Connection,
 }
 
+/// The end of a page that cannot be used, and how much of its content had arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unusable {
+    pub(crate) stop: Stop,
+    pub(crate) bytes: usize,
+}
+
+impl From<Stop> for Unusable {
+    fn from(stop: Stop) -> Self {
+        Self { stop, bytes: 0 }
+    }
+}
+
 /// Reads at most `bound` bytes of content out of `wire`.
 ///
 /// `encoding` is the `Content-Encoding` header: none, `identity`, `gzip`, `x-gzip` or `deflate`
 /// (zlib or raw). Anything else, and more than one, is an error.
-pub(crate) fn decompress(wire: impl Read, encoding: Option<&str>, bound: usize) -> Result<Content, Stop> {
+pub(crate) fn decompress(wire: impl Read, encoding: Option<&str>, bound: usize) -> Result<Content, Unusable> {
     let wire = wire.take((bound as u64).saturating_add(WIRE_SLACK));
     let encoding = encoding.map(|name| name.trim().to_ascii_lowercase());
     match encoding.as_deref() {
@@ -48,12 +63,13 @@ pub(crate) fn decompress(wire: impl Read, encoding: Option<&str>, bound: usize) 
             }
         }
         Some(other) => {
-            Err(Stop::failed(format!("the content encoding {:?} is not supported", crate::authority::shown(other))))
+            let named = crate::authority::shown(other);
+            Err(Stop::failed(format!("the content encoding {named:?} is not supported")).into())
         }
     }
 }
 
-fn read_bounded(mut content: impl Read, bound: usize) -> Result<Content, Stop> {
+fn read_bounded(mut content: impl Read, bound: usize) -> Result<Content, Unusable> {
     let mut bytes = Vec::new();
     let mut chunk = [0; 16 * 1024];
     loop {
@@ -72,7 +88,7 @@ fn read_bounded(mut content: impl Read, bound: usize) -> Result<Content, Stop> {
                 let cut = Some(Cut::Connection);
                 return Ok(Content { bytes, cut });
             }
-            Err(error) => return Err(explain(&error)),
+            Err(error) => return Err(Unusable { stop: explain(&error), bytes: bytes.len() }),
         }
     }
 }
@@ -118,7 +134,7 @@ mod tests {
         encoder.finish().expect("in memory")
     }
 
-    fn whole(bytes: &[u8]) -> Result<Content, Stop> {
+    fn whole(bytes: &[u8]) -> Result<Content, Unusable> {
         Ok(Content { bytes: bytes.to_vec(), cut: None })
     }
 
@@ -181,14 +197,22 @@ mod tests {
     }
 
     #[test]
+    fn a_broken_end_tells_how_much_had_arrived() {
+        let mut wire = gzip(&[b'a'; 1000]);
+        let checksum = wire.len() - 8;
+        wire[checksum] ^= 1;
+        assert_eq!(decompress(&wire[..], Some("gzip"), 2000).map_err(|unusable| unusable.bytes), Err(1000));
+    }
+
+    #[test]
     fn what_is_not_what_it_says_is_an_error() {
         assert_eq!(
             decompress(&b"x"[..], Some("br"), 10),
-            Err(Stop::failed("the content encoding \"br\" is not supported"))
+            Err(Stop::failed("the content encoding \"br\" is not supported").into())
         );
         assert_eq!(
             decompress(&b"x"[..], Some("gzip, gzip"), 10),
-            Err(Stop::failed("the content encoding \"gzip,\u{fffd}gzip\" is not supported"))
+            Err(Stop::failed("the content encoding \"gzip,\u{fffd}gzip\" is not supported").into())
         );
         for encoding in ["gzip", "deflate"] {
             assert!(decompress(&b"<html>not compressed"[..], Some(encoding), 10).is_err());

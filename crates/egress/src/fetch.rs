@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Instant, SystemTime};
 
 use crate::answer::Answer;
 use crate::archive::{Archive, Entry, Recorder};
@@ -159,13 +159,15 @@ impl FetchSession {
             return Ok(first);
         };
         drop(first);
-        pause(wait, deadline).map_err(|_| {
-            Stop::failed(format!(
+        // The whole host is left alone, also by other fetches of the run, but never for longer than a fetch may take.
+        self.ledger.hold(target.host(), wait.min(self.limits.deadline));
+        if wait >= deadline.saturating_duration_since(Instant::now()) && !wait.is_zero() {
+            return Err(Stop::failed(format!(
                 "host {} asks to wait {} s, which is longer than this fetch may take",
                 target.host(),
                 wait.as_secs()
-            ))
-        })?;
+            )));
+        }
         self.send(client, target, &addresses, deadline, audit)
     }
 
@@ -177,8 +179,8 @@ impl FetchSession {
         deadline: Instant,
         audit: &mut AuditRecord,
     ) -> Result<Answer, Stop> {
-        pause(self.ledger.pause_before(target.host(), self.limits.pause), deadline)
-            .map_err(|_| Stop::deadline(&format!("waiting to ask {} again", target.host())))?;
+        let pause = self.ledger.pause_before(target.host(), self.limits.pause, deadline);
+        thread::sleep(pause.ok_or_else(|| Stop::deadline(&format!("waiting to ask {} again", target.host())))?);
         let answer = client.send(target, addresses, deadline)?;
         audit.http_status = Some(answer.status);
         audit.address = answer.address.map(|address| address.to_string());
@@ -200,17 +202,19 @@ impl FetchSession {
             return Err(not_text(target, &media_type));
         }
         let mut allowance = self.ledger.allowance(&self.limits)?;
-        let mut content = decompress(answer.body, answer.content_encoding.as_deref(), allowance.bytes())?;
+        let mut content =
+            decompress(answer.body, answer.content_encoding.as_deref(), allowance.bytes()).map_err(|unusable| {
+                allowance.spend(unusable.bytes);
+                unusable.stop
+            })?;
         allowance.spend(content.bytes.len());
         let sha256 = hex_sha256(&content.bytes);
         let whole = content.cut.is_none();
         if whole && answer.sha256.is_some_and(|recorded| recorded != sha256) {
             return Err(Stop::failed("the archived page is not the one that was recorded"));
         }
-        if answer.truncated {
-            content.cut = content.cut.or(Some(Cut::Bound));
-        }
-        entry.truncated = content.cut.is_some();
+        content.cut = content.cut.or(answer.cut);
+        entry.cut = content.cut;
         self.record(entry, Some(&content.bytes), audit);
         Ok(Kept {
             document: Document::read(&content.bytes, &content_type, target.url().as_str()),
@@ -254,15 +258,6 @@ impl fmt::Debug for FetchSession {
     }
 }
 
-/// Sleeps, unless that would outlast the deadline.
-fn pause(wait: Duration, deadline: Instant) -> Result<(), ()> {
-    if wait >= deadline.saturating_duration_since(Instant::now()) && !wait.is_zero() {
-        return Err(());
-    }
-    thread::sleep(wait);
-    Ok(())
-}
-
 fn note_target(audit: &mut AuditRecord, target: &Target) {
     audit.final_url = target.url().to_string();
     audit.host = Some(target.host().to_owned());
@@ -287,7 +282,7 @@ fn entry(target: &Target, answer: &Answer) -> Entry {
         location: answer.location.clone(),
         file: None,
         sha256: None,
-        truncated: false,
+        cut: None,
     }
 }
 

@@ -75,14 +75,26 @@ impl Ledger {
         Ok(Allowance { ledger: self, bytes, spent: 0 })
     }
 
-    /// Reserves the next request to `host` and says how long to wait before it.
-    pub(crate) fn pause_before(&self, host: &str, pause: Duration) -> Duration {
+    /// Puts off every request to `host` for at least `wait`.
+    pub(crate) fn hold(&self, host: &str, wait: Duration) {
+        let now = Instant::now();
+        let mut used = self.used();
+        let next = used.next_request.entry(host.to_owned()).or_insert(now);
+        *next = now.checked_add(wait).map_or(*next, |until| until.max(*next));
+    }
+
+    /// Reserves the next request to `host` and says how long to wait before it; `None`, and nothing reserved, when
+    /// that would be too late.
+    pub(crate) fn pause_before(&self, host: &str, pause: Duration, deadline: Instant) -> Option<Duration> {
         let now = Instant::now();
         let mut used = self.used();
         let next = used.next_request.entry(host.to_owned()).or_insert(now);
         let start = (*next).max(now);
+        if start > now && start >= deadline {
+            return None;
+        }
         *next = start.checked_add(pause).unwrap_or(start);
-        start.saturating_duration_since(now)
+        Some(start.saturating_duration_since(now))
     }
 }
 
@@ -156,14 +168,38 @@ mod tests {
         );
     }
 
+    fn pause_before(ledger: &Ledger, host: &str, pause: u64, within: u64) -> Option<u64> {
+        let seconds = Duration::from_secs;
+        let wait = ledger.pause_before(host, seconds(pause), Instant::now() + seconds(within))?;
+        Some(wait.as_millis().div_ceil(1000) as u64)
+    }
+
     #[test]
     fn requests_to_one_host_are_spaced() {
         let ledger = Ledger::default();
-        let pause = Duration::from_secs(1);
-        assert_eq!(ledger.pause_before("a", pause), Duration::ZERO);
-        assert_eq!(ledger.pause_before("b", pause), Duration::ZERO);
-        let second = ledger.pause_before("a", pause);
-        assert!(second > Duration::from_millis(900) && second <= pause);
-        assert!(ledger.pause_before("a", pause) > pause);
+        assert_eq!(pause_before(&ledger, "a", 10, 60), Some(0));
+        assert_eq!(pause_before(&ledger, "b", 10, 60), Some(0));
+        assert_eq!(pause_before(&ledger, "a", 10, 60), Some(10));
+        assert_eq!(pause_before(&ledger, "a", 10, 60), Some(20));
+    }
+
+    #[test]
+    fn a_request_that_would_come_too_late_reserves_nothing() {
+        let ledger = Ledger::default();
+        assert_eq!(pause_before(&ledger, "a", 10, 60), Some(0));
+        assert_eq!(pause_before(&ledger, "a", 10, 5), None);
+        assert_eq!(pause_before(&ledger, "a", 10, 5), None);
+        assert_eq!(pause_before(&ledger, "a", 10, 60), Some(10));
+    }
+
+    #[test]
+    fn a_host_that_asks_to_wait_is_left_alone() {
+        let ledger = Ledger::default();
+        ledger.hold("a", Duration::from_secs(50));
+        ledger.hold("a", Duration::from_secs(10));
+        assert_eq!(pause_before(&ledger, "a", 0, 60), Some(50));
+        assert_eq!(pause_before(&ledger, "b", 0, 60), Some(0));
+        ledger.hold("b", Duration::MAX);
+        assert_eq!(pause_before(&ledger, "b", 0, 60), Some(0));
     }
 }

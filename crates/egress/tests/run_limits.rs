@@ -4,12 +4,15 @@
 
 mod server;
 
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use egress::{FetchLimits, FetchPolicy, FetchRequest, FetchSession, LimitsError, SessionError, Status};
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use server::{Server, fetch, html, quick, redirect, respond};
 
 const URL: &str = "https://www.bbc.com/";
@@ -51,6 +54,25 @@ fn the_bytes_of_a_run_are_bounded() {
         (pages[2].page.status, pages[2].page.reason.as_deref()),
         (Status::Blocked, Some("this run has used its 1000 bytes of pages"))
     );
+}
+
+#[test]
+fn what_arrived_counts_also_when_the_page_is_unusable() {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(&[b'x'; 600]).expect("in memory");
+    let mut wire = encoder.finish().expect("in memory");
+    let checksum = wire.len() - 8;
+    wire[checksum] ^= 1;
+    let headers = &["content-type: text/plain", "content-encoding: gzip"];
+    let server = Server::start(move |_, out| respond(out, "200 OK", headers, &wire));
+    let limits = FetchLimits { total_bytes: 1000, ..quick() };
+    let (session, _) = server.session_with(limits);
+    for reason in
+        ["the page could not be read: ", "truncated: only the first 400 bytes", "this run has used its 1000 bytes"]
+    {
+        let got = fetch(&session, &format!("{URL}{}", reason.len())).page.reason.expect("reason");
+        assert!(got.starts_with(reason), "{got}");
+    }
 }
 
 #[test]
@@ -120,6 +142,24 @@ fn retry_after_is_honoured_once_within_the_deadline() {
 }
 
 #[test]
+fn a_host_that_asks_to_wait_is_left_alone_by_other_fetches_too() {
+    let server = Server::start(|request, out| match request.number {
+        0 => respond(out, "503 Service Unavailable", &["retry-after: 3600"], b"busy"),
+        _ => html(out, "page"),
+    });
+    let limits = FetchLimits { deadline: Duration::from_secs(1), ..quick() };
+    let (session, _) = server.session_with(limits);
+    let started = Instant::now();
+    assert_eq!(fetch(&session, URL).page.status, Status::Error);
+    let soon = session.fetch(&FetchRequest::new(format!("{URL}soon")), started + Duration::from_millis(500));
+    assert_eq!(soon.page.reason.as_deref(), Some("the deadline passed while waiting to ask www.bbc.com again"));
+    assert_eq!(server.requests().len(), 1);
+    thread::sleep(Duration::from_millis(200));
+    assert_eq!(fetch(&session, &format!("{URL}later")).page.body, "page");
+    assert!(started.elapsed() >= Duration::from_secs(1));
+}
+
+#[test]
 fn other_statuses_are_errors_without_a_body() {
     for status in ["404 Not Found", "500 Oops", "204 No Content", "304 Not Modified"] {
         let server = Server::start(move |_, out| respond(out, status, &["content-type: text/html"], b""));
@@ -161,9 +201,10 @@ fn a_recorded_run_replays_without_a_network() {
         ),
         "/away" => redirect(out, "https://evil.com/"),
         "/long" => html(out, "x".repeat(3_000_000)),
+        "/lost" => write!(out, "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\ncontent-length: 100\r\n\r\nhalf"),
         _ => respond(out, "404 Not Found", &["content-type: text/html"], b"gone"),
     });
-    let urls = ["old", "new", "away", "long", "gone"].map(|path| format!("{URL}{path}"));
+    let urls = ["old", "new", "away", "long", "lost", "gone"].map(|path| format!("{URL}{path}"));
     let folder = tempfile::tempdir().expect("folder");
     let (network, _) = server.network();
     let live = FetchSession::builder(FetchPolicy::bbc())
@@ -257,10 +298,17 @@ fn the_audit_tells_what_happened_and_no_secret() {
     }
     assert_eq!((ok["http_status"].as_u64(), ok["bytes"].as_u64()), (Some(200), Some(23)));
     assert!(ok["time"].as_str().is_some_and(|time| time.ends_with('Z')));
-    let blocked = fetch(&session, "https://user:hunter2@www.bbc.com/");
-    assert_eq!(blocked.audit.decision, "block");
-    let everything = format!("{blocked:?}");
-    assert!(!everything.contains("hunter2"), "{everything}");
+    for url in [
+        "https://user:hunter2@www.bbc.com/",
+        "https:user:hunter2@www.bbc.com//x",
+        "https://user:hunter2/x@www.bbc.com/",
+        "\thttps://user:hunter2@www.bbc.com/",
+    ] {
+        let blocked = fetch(&session, url);
+        assert_eq!(blocked.audit.decision, "block");
+        let everything = format!("{blocked:?}");
+        assert!(!everything.contains("hunter2"), "{everything}");
+    }
 }
 
 #[test]
