@@ -68,8 +68,7 @@ soak: install ## 10,000 runs on one sandbox: memory must stay flat
 	$(BIN)/pytest tests/sandbox/test_endurance.py --soak -o timeout=3600
 
 fuzz: ## Fuzz every target for SECONDS (60); needs a nightly toolchain and cargo-fuzz
-	cd fuzz && for target in $$(cargo +nightly fuzz list); do \
-	  echo "fuzz: $$target ..."; cargo +nightly fuzz run $$target -- -max_total_time=$(SECONDS) || exit 1; done
+	fuzz/run $(SECONDS)
 
 lint: $(VENV)/.ready ## Formatting, lints and types
 	cargo fmt --check

@@ -1,12 +1,8 @@
-//! Any bytes as a page: every bound of the answer holds.
+//! Any text as a page: every bound of the answer holds, and it can be read to its end.
 #![no_main]
 
-use egress::Format;
 use libfuzzer_sys::fuzz_target;
 
-fuzz_target!(|input: (u16, bool, &[u8])| {
-    let (offset, source, bytes) = input;
-    let format = if source { Format::Html } else { Format::Text };
-    egress::fuzzing::html(bytes, "text/html", usize::from(offset), format);
-    egress::fuzzing::html(bytes, "application/json", usize::from(offset), format);
+fuzz_target!(|page: &[u8]| {
+    egress::fuzzing::html(&String::from_utf8_lossy(page));
 });
