@@ -59,6 +59,8 @@ bench: install ## Measure everything, and write the figures into SPECIFICATION.m
 	cargo build --release --locked --quiet --manifest-path guest/aot/Cargo.toml --bin in_process
 	$(BIN)/pytest benches --benchmark-enable --benchmark-only --benchmark-json=dist/bench.json
 	$(BIN)/python benches/specification.py dist/bench.json
+	cargo bench --locked --quiet -p egress --bench call > dist/fetch.txt
+	$(BIN)/python benches/fetch_specification.py dist/fetch.txt
 	$(BIN)/python benches/plots.py dist/bench.json
 
 screenshots: install ## Make the pictures in docs/images
