@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use egress::Status;
+use egress::{AuditRecord, Status};
 use hyperlight_host::SandboxBuilder;
 
 use crate::run::{ActiveRun, CallRecord, CallStatus, Fetched, ToolError};
@@ -60,7 +60,7 @@ struct Answer {
     reply: String,
     status: CallStatus,
     reason: Option<String>,
-    fetch: Option<egress::AuditRecord>,
+    fetch: Option<AuditRecord>,
 }
 
 impl Answer {
@@ -70,7 +70,8 @@ impl Answer {
 }
 
 fn fetch_url(run: &Arc<ActiveRun>, url: String, offset: u64, format: String) -> String {
-    counted(run, "fetch_url".into(), move |services, deadline| {
+    let asked = AuditRecord::started(&url);
+    counted(run, "fetch_url".into(), Some(asked), move |services, deadline| {
         let Some(Fetched { page, audit }) = services.fetch_url(url, offset, format, deadline) else {
             let message = "this sandbox has no network: it was made without a fetch policy".to_owned();
             return Answer { status: CallStatus::Blocked, ..Answer::error("PermissionError", message) };
@@ -86,20 +87,23 @@ fn fetch_url(run: &Arc<ActiveRun>, url: String, offset: u64, format: String) -> 
 
 fn call_tool(run: &Arc<ActiveRun>, name: String, arguments: String) -> String {
     let record_name = name.clone();
-    counted(run, record_name, move |services, deadline| match services.call_tool(&name, &arguments, deadline) {
+    counted(run, record_name, None, move |services, deadline| match services.call_tool(&name, &arguments, deadline) {
         Ok(value) => Answer { reply: format!("+{value}"), status: CallStatus::Ok, reason: None, fetch: None },
         Err(ToolError { class, message }) => Answer::error(&class, message),
     })
 }
 
-/// Answers a call on a thread of its own and records it, also when the run ends first.
+/// Answers a call on a thread of its own and records it, also when the run ends first. `asked` is the audit record of a
+/// fetch that has no other.
 fn counted(
     run: &Arc<ActiveRun>,
     name: String,
+    mut asked: Option<AuditRecord>,
     answer: impl FnOnce(&dyn crate::run::HostServices, Instant) -> Answer + Send + 'static,
 ) -> String {
     let begin = Instant::now();
-    let answer = match run.begin_call() {
+    let begun = run.begin_call();
+    let answer = match begun {
         Err(limit) => Answer::error("ToolError", format!("this run has used up its {limit} host calls")),
         Ok(()) => {
             let (services, deadline) = (Arc::clone(&run.services), run.deadline);
@@ -113,12 +117,20 @@ fn counted(
     } else {
         answer
     };
+    let duration = begin.elapsed();
+    if let Some(audit) = &mut asked {
+        if begun.is_err() || answer.status == CallStatus::Blocked {
+            (audit.status, audit.decision) = (Status::Blocked, "block");
+        }
+        audit.reason.clone_from(&answer.reason);
+        audit.duration = duration.as_secs_f64();
+    }
     run.end_call(CallRecord {
         name,
         status: answer.status,
-        duration: begin.elapsed(),
+        duration,
         reason: answer.reason,
-        fetch: answer.fetch,
+        fetch: answer.fetch.or(asked),
     });
     answer.reply
 }
@@ -139,10 +151,15 @@ mod tests {
     use crate::run::{HostServices, RunLimits, RunRequest};
     use crate::stop::Stop;
 
+    const SLOW_PAGE: &str = "https://slow.example/?a=1";
+
     struct Services;
 
     impl HostServices for Services {
-        fn fetch_url(&self, _: String, _: u64, _: String, _: Instant) -> Option<Fetched> {
+        fn fetch_url(&self, url: String, _: u64, _: String, _: Instant) -> Option<Fetched> {
+            if url == SLOW_PAGE {
+                std::thread::sleep(Duration::from_millis(300));
+            }
             None
         }
 
@@ -210,5 +227,24 @@ mod tests {
         assert!(call_tool(&cancelled, "slow".into(), "{}".into()).contains("the run was given up"));
         assert_eq!(statuses(&timed), ["timeout"]);
         assert_eq!(statuses(&cancelled), ["cancelled"]);
+    }
+
+    #[test]
+    fn a_fetch_that_nobody_waited_for_is_audited_too() {
+        let audited = |run: &Arc<ActiveRun>, url: &str| {
+            fetch_url(run, url.into(), 0, "text".into());
+            let audit = run.take_calls().pop().unwrap().fetch.unwrap();
+            (audit.url, audit.status, audit.decision, audit.reason.unwrap())
+        };
+        assert_eq!(
+            audited(&run(10, 30), SLOW_PAGE),
+            (SLOW_PAGE.into(), Status::Error, "allow", "the run's time is over".into())
+        );
+        assert_eq!(
+            audited(&run(0, 5_000), "https://user:secret@x/"),
+            ("https://…@x/".into(), Status::Blocked, "block", "this run has used up its 0 host calls".into())
+        );
+        let (.., decision, reason) = audited(&run(10, 5_000), "https://x/");
+        assert_eq!((decision, reason.contains("without a fetch policy")), ("block", true));
     }
 }

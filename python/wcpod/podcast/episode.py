@@ -71,7 +71,7 @@ def episode_record(
 
 def _fetch(timed: TimedCall) -> dict[str, Any]:
     call = timed.call
-    fetch = call.fetch  # None if the run ended before the fetch did
+    fetch = call.fetch
     return {
         "agent": timed.agent,
         "status": call.status,

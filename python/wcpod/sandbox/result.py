@@ -67,7 +67,7 @@ class HostCall:
     reason: str | None
     """Why it is not ok."""
     fetch: FetchRecord | None
-    """For `fetch_url`, unless the run ended first."""
+    """For `fetch_url`."""
 
     @classmethod
     def of(cls, record: _bridge.CallRecord, agent: str | None) -> HostCall:
