@@ -55,6 +55,8 @@ def test_help_documents_the_exit_codes(command: str) -> None:
             "'second=3' is not one of seconds=N, memory_mib=N, output_bytes=N, host_calls=N",
         ),
         (("run", "--archive", "/nonexistent"), "Directory '/nonexistent' does not exist"),
+        (("exec", "--contact", "a b", "-"), "the contact must be 1 to 200 visible ASCII characters"),
+        (("mcp", "--contact", "ops)"), "the contact must be 1 to 200 visible ASCII characters"),
         (("exec", "--timeout", "0", "-"), "0.0 is not in the range x>0"),
         (("exec", "/nonexistent.py"), "No such file or directory"),
     ],
@@ -96,6 +98,29 @@ def test_no_hypervisor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     assert result.exit_code == exit_codes.NO_SANDBOX
     assert "wcpod: /dev/kvm does not exist\nTo check this machine: wcpod doctor" in result.output
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sandbox"),
+    [
+        (("run", "--out", "none"), "wcpod.HyperlightRuntime"),
+        (("exec", "--allow-host", "www.bbc.com", "-"), "wcpod.AsyncSandbox"),
+    ],
+)
+def test_the_contact_reaches_the_sandbox(
+    arguments: tuple[str, ...], sandbox: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contacts: list[str | None] = []
+
+    def missing(*, contact: str | None, **_options: Any) -> Any:
+        contacts.append(contact)
+        raise HypervisorUnavailable("/dev/kvm does not exist")
+
+    monkeypatch.setattr(sandbox, missing)
+    invoke(*arguments, "--contact", "ops@example.org", input="")
+    invoke(*arguments, env={"WCPOD_CONTACT": "https://example.org/bot"}, input="")
+    invoke(*arguments, env={"WCPOD_CONTACT": ""}, input="")
+    assert contacts == ["ops@example.org", "https://example.org/bot", None]
 
 
 def test_the_day_exists(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from agent_framework import Workflow
@@ -20,6 +21,7 @@ from click.testing import CliRunner
 from canned_runtime import CannedRuntime, host_call
 from scripted_model import ANY_LENGTH, ScriptedClient, ordinary_turns
 from wcpod.cli import cli
+from wcpod.exceptions import HypervisorUnavailable
 from wcpod.podcast.day_folder import DayExists
 from wcpod.podcast.devui import build_devui_workflow
 from wcpod.podcast.models import Model
@@ -73,6 +75,14 @@ def test_a_day_that_is_none(tmp_path: Path) -> None:
 
 def test_help_teaches_by_example() -> None:
     assert "Example:" in CliRunner().invoke(cli, ["devui", "--help"]).output
+
+
+def test_the_contact_reaches_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("agent_framework_devui", reason="the extra 'devui' is not installed")
+    runtime = MagicMock(side_effect=HypervisorUnavailable("/dev/kvm does not exist"))
+    monkeypatch.setattr("wcpod.HyperlightRuntime", runtime)
+    CliRunner().invoke(cli, ["devui", "--contact", "ops@example.org"], prog_name="wcpod")
+    assert runtime.call_args.kwargs["contact"] == "ops@example.org"
 
 
 def ask(address: str, body: dict[str, Any] | None = None, token: str = "") -> str:

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from unittest.mock import AsyncMock, MagicMock
 
 import pytest
 from click.testing import CliRunner
@@ -169,6 +170,16 @@ def test_a_host_that_is_none() -> None:
     result = CliRunner().invoke(cli, ["mcp", "--allow-host", "*"], prog_name="wcpod")
     assert result.exit_code == 2
     assert "host" in result.output
+
+
+async def test_the_contact_reaches_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    served: list[Terms] = []
+    monkeypatch.setattr("wcpod.mcp_server.build_server", lambda terms: served.append(terms) or MagicMock())
+    CliRunner().invoke(cli, ["mcp", "--contact", "ops@example.org"], prog_name="wcpod")
+    create = AsyncMock()
+    monkeypatch.setattr("wcpod.mcp_server.AsyncSandbox.create", create)
+    await Tenancy(served[0]).create(Limits())
+    assert create.call_args.kwargs["contact"] == "ops@example.org"
 
 
 def test_help_teaches_by_example() -> None:

@@ -29,6 +29,17 @@ from wcpod.commands.exit_codes import (
 )
 from wcpod.commands.limits_option import LimitsOption, limits_of
 from wcpod.commands.mcp import mcp
+from wcpod.commands.options import (
+    allow_host_option,
+    archive_option,
+    base_url_option,
+    contact_option,
+    force_option,
+    model_name_option,
+    model_option,
+    out_option,
+    rehearsal_archive_option,
+)
 from wcpod.commands.report import report
 from wcpod.control_characters import neutralise
 from wcpod.exceptions import (
@@ -62,29 +73,13 @@ def cli() -> None:
 
 @cli.command()
 @click.option("--date", "day", type=click.DateTime(["%Y-%m-%d"]), help="Day of the episode. Default: today.")
-@click.option(
-    "--model",
-    "kind",
-    type=click.Choice(["rehearsal", "foundry", "openai"]),
-    default="rehearsal",
-    show_default=True,
-    help="Who writes. rehearsal: a scripted stand-in on sample pages, and it says so everywhere.",
-)
-@click.option("--model-name", help="Deployment or model. Default: $FOUNDRY_MODEL or $OPENAI_MODEL.")
-@click.option("--base-url", help="Server for --model openai, for example http://127.0.0.1:8000/v1.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("outputs"),
-    show_default=True,
-    help="Folder that gets one folder a day.",
-)
-@click.option(
-    "--archive",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Read pages from this folder instead of the network. Default for a rehearsal: the sample pages.",
-)
+@model_option
+@model_name_option
+@base_url_option
+@out_option
+@rehearsal_archive_option
 @click.option("--record", type=click.Path(path_type=Path, file_okay=False), help="Keep every page read in this folder.")
+@contact_option
 @click.option(
     "--skills",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
@@ -100,7 +95,7 @@ def cli() -> None:
     help="Fewest and most Han characters of the script.",
 )
 @click.option("--limits", type=LimitsOption(), help="Limits of each execution, for example seconds=10,host_calls=20.")
-@click.option("--force", is_flag=True, help="Write a day again that already has an episode.")
+@force_option
 @click.option(
     "--base-address",
     envvar="WCPOD_BASE_ADDRESS",
@@ -123,6 +118,7 @@ def run(
     out: Path,
     archive: Path | None,
     record: Path | None,
+    contact: str | None,
     skills: Path | None,
     length: tuple[int, int],
     limits: dict[str, float] | None,
@@ -198,6 +194,7 @@ def run(
                 archive=pages,
                 record=record,
                 audit=folder.audit,
+                contact=contact,
                 limits=limits_of(limits or {}),
             )
 
@@ -243,15 +240,12 @@ def run(
 
 @cli.command("exec")
 @click.argument("file", type=click.File("rb"))
-@click.option("--allow-host", "hosts", multiple=True, help="Host that fetch_url may read. Default: none.")
+@allow_host_option
 @click.option(
     "--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True, help="Seconds."
 )
-@click.option(
-    "--archive",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Read pages from this folder instead of the network.",
-)
+@archive_option
+@contact_option
 @click.option("--limits", type=LimitsOption(), help="More limits, for example memory_mib=64,output_bytes=4096.")
 @click.option("--json", "as_json", is_flag=True, help="Print the whole result as one JSON object.")
 def execute(
@@ -259,6 +253,7 @@ def execute(
     hosts: tuple[str, ...],
     timeout: float,
     archive: Path | None,
+    contact: str | None,
     limits: dict[str, float] | None,
     as_json: bool,
 ) -> None:
@@ -289,7 +284,7 @@ def execute(
     async def run(policy: FetchPolicy | None) -> ExecutionResult:
         # Under asyncio Ctrl-C cancels the task, and that stops the guest.
         chosen = limits_of({"seconds": timeout, **(limits or {})})
-        async with AsyncSandbox(policy=policy, archive=archive, limits=chosen) as sandbox:
+        async with AsyncSandbox(policy=policy, archive=archive, contact=contact, limits=chosen) as sandbox:
             return await sandbox.run(source, on_output=None if as_json else show)
 
     try:

@@ -42,6 +42,7 @@ class Terms:
         limits: The largest limits of an execution, and those of a client that asks for none.
         hosts: Hosts that `call_tool("fetch_url", url=...)` may read; none by default.
         archive: Folder of recorded pages that stands in for the network.
+        contact: How a site can reach the operator, shown in the user agent.
         sandboxes: Most sandboxes at once.
         idle_seconds: A sandbox that nobody has used for so long is destroyed.
     """
@@ -49,6 +50,7 @@ class Terms:
     limits: Limits = field(default_factory=Limits)
     hosts: tuple[str, ...] = ()
     archive: Path | None = None
+    contact: str | None = None
     sandboxes: int = 4
     idle_seconds: float = 600.0
 
@@ -84,7 +86,9 @@ class Tenancy:
     async def _boot(self, limits: Limits) -> str:
         self._booting += 1
         try:
-            sandbox = await AsyncSandbox.create(limits=limits, policy=self._policy, archive=self._terms.archive)
+            sandbox = await AsyncSandbox.create(
+                limits=limits, policy=self._policy, archive=self._terms.archive, contact=self._terms.contact
+            )
         finally:
             self._booting -= 1
         name = f"sandbox-{secrets.token_hex(4)}"

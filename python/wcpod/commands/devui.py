@@ -8,33 +8,26 @@ from pathlib import Path
 import click
 
 from wcpod.commands.exit_codes import NO_SANDBOX, NOT_CONFIGURED, fail
+from wcpod.commands.options import (
+    base_url_option,
+    contact_option,
+    force_option,
+    model_name_option,
+    model_option,
+    out_option,
+    rehearsal_archive_option,
+)
 from wcpod.exceptions import GuestImageError, HypervisorUnavailable, ModelNotConfigured, SandboxError, SkillError
 
 
 @click.command()
-@click.option(
-    "--model",
-    "kind",
-    type=click.Choice(["rehearsal", "foundry", "openai"]),
-    default="rehearsal",
-    show_default=True,
-    help="Who writes, as with wcpod run.",
-)
-@click.option("--model-name", help="Deployment or model. Default: $FOUNDRY_MODEL or $OPENAI_MODEL.")
-@click.option("--base-url", help="Server for --model openai.")
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("outputs"),
-    show_default=True,
-    help="Folder that gets one folder a day.",
-)
-@click.option(
-    "--archive",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Read pages from this folder instead of the network. Default for a rehearsal: the sample pages.",
-)
-@click.option("--force", is_flag=True, help="Write a day again that already has an episode.")
+@model_option
+@model_name_option
+@base_url_option
+@out_option
+@rehearsal_archive_option
+@contact_option
+@force_option
 @click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True, help="On 127.0.0.1.")
 @click.option("--no-auth", is_flag=True, help="Let anyone in who can reach the port on this machine.")
 @click.option("--open", "browser", is_flag=True, help="Open a browser.")
@@ -44,6 +37,7 @@ def devui(
     base_url: str | None,
     out: Path,
     archive: Path | None,
+    contact: str | None,
     force: bool,
     port: int,
     no_auth: bool,
@@ -75,7 +69,7 @@ def devui(
     try:
         model = open_model(kind, name=model_name, base_url=base_url)
         pages = archive or (SAMPLE_PAGES if model.rehearsal else None)
-        with HyperlightRuntime(policy=FetchPolicy.bbc(), archive=pages) as runtime:
+        with HyperlightRuntime(policy=FetchPolicy.bbc(), archive=pages, contact=contact) as runtime:
             workflow = build_devui_workflow(model=model, runtime=runtime, out=out, force=force)
             click.echo(f"http://127.0.0.1:{port}" + (f"  token: {token}" if token else ""))
             serve(workflow, port=port, token=token, browser=browser)

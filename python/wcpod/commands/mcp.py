@@ -8,16 +8,14 @@ import click
 
 from wcpod.commands.exit_codes import NOT_CONFIGURED, fail
 from wcpod.commands.limits_option import LimitsOption, limits_of
+from wcpod.commands.options import allow_host_option, archive_option, contact_option
 from wcpod.exceptions import FetchPolicyError
 
 
 @click.command()
-@click.option("--allow-host", "hosts", multiple=True, help="Host that fetch_url may read. Default: none.")
-@click.option(
-    "--archive",
-    type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Read pages from this folder instead of the network.",
-)
+@allow_host_option
+@archive_option
+@contact_option
 @click.option("--limits", type=LimitsOption(), help="Largest limits of an execution, for example seconds=10.")
 @click.option("--sandboxes", type=click.IntRange(min=1), default=4, show_default=True, help="Most sandboxes at once.")
 @click.option(
@@ -28,7 +26,12 @@ from wcpod.exceptions import FetchPolicyError
     help="Seconds after which an unused sandbox is destroyed.",
 )
 def mcp(
-    hosts: tuple[str, ...], archive: Path | None, limits: dict[str, float] | None, sandboxes: int, idle: float
+    hosts: tuple[str, ...],
+    archive: Path | None,
+    contact: str | None,
+    limits: dict[str, float] | None,
+    sandboxes: int,
+    idle: float,
 ) -> None:
     """Serve sandboxes over the Model Context Protocol, on standard input and output.
 
@@ -48,7 +51,14 @@ def mcp(
         from wcpod.mcp_server import Terms, build_server
     except ImportError as error:
         fail(f"{error}. The server needs more packages: pip install 'wcpod[mcp]'", NOT_CONFIGURED)
-    terms = Terms(limits=limits_of(limits or {}), hosts=hosts, archive=archive, sandboxes=sandboxes, idle_seconds=idle)
+    terms = Terms(
+        limits=limits_of(limits or {}),
+        hosts=hosts,
+        archive=archive,
+        contact=contact,
+        sandboxes=sandboxes,
+        idle_seconds=idle,
+    )
     try:
         server = build_server(terms)
     except FetchPolicyError as error:

@@ -8,18 +8,13 @@ from pathlib import Path
 import click
 
 from wcpod.commands.exit_codes import FAILED, NOT_CONFIGURED, fail
+from wcpod.commands.options import out_option
 from wcpod.exceptions import PipelineError
 
 
 @click.command()
 @click.argument("day", type=click.DateTime(["%Y-%m-%d", "%y%m%d"]), required=False)
-@click.option(
-    "--out",
-    type=click.Path(path_type=Path, file_okay=False),
-    default=Path("outputs"),
-    show_default=True,
-    help="Folder that holds one folder a day.",
-)
+@out_option
 @click.option(
     "--to",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),

@@ -18,6 +18,16 @@ class Decision(NamedTuple):
     """The host that was decided about, when there is one."""
 
 
+def check_contact(contact: str) -> str:
+    """`contact`, if it can stand in a user agent.
+
+    Raises:
+        FetchPolicyError: it cannot; the message says what can.
+    """
+    _bridge.FetchSession(FetchPolicy.bbc()._inner, None, None, None, contact, None)
+    return contact
+
+
 class FetchPolicy:
     """The URLs that `fetch_url` may ask for: https, exact hosts, nothing else. Enforced in Rust at every redirect."""
 

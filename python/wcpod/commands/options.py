@@ -1,0 +1,56 @@
+"""Options that several commands share, each with one name, meaning and help text."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from wcpod.exceptions import FetchPolicyError
+
+_ARCHIVE = click.Path(path_type=Path, file_okay=False, exists=True)
+_ARCHIVE_HELP = "Read pages from this folder instead of the network."
+
+model_option = click.option(
+    "--model",
+    "kind",
+    type=click.Choice(["rehearsal", "foundry", "openai"]),
+    default="rehearsal",
+    show_default=True,
+    help="Who writes. rehearsal: a scripted stand-in on sample pages, and it says so everywhere.",
+)
+model_name_option = click.option("--model-name", help="Deployment or model. Default: $FOUNDRY_MODEL or $OPENAI_MODEL.")
+base_url_option = click.option("--base-url", help="Server for --model openai, for example http://127.0.0.1:8000/v1.")
+out_option = click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("outputs"),
+    show_default=True,
+    help="Folder that holds one folder a day.",
+)
+force_option = click.option("--force", is_flag=True, help="Write a day again that already has an episode.")
+allow_host_option = click.option(
+    "--allow-host", "hosts", multiple=True, help="Host that fetch_url may read. Default: none."
+)
+archive_option = click.option("--archive", type=_ARCHIVE, help=_ARCHIVE_HELP)
+rehearsal_archive_option = click.option(
+    "--archive", type=_ARCHIVE, help=f"{_ARCHIVE_HELP} Default for a rehearsal: the sample pages."
+)
+
+
+def _contact(_context: click.Context, _parameter: click.Parameter, contact: str | None) -> str | None:
+    from wcpod.sandbox.policy import check_contact
+
+    try:
+        return None if contact is None else check_contact(contact)
+    except FetchPolicyError as error:
+        raise click.BadParameter(str(error)) from None
+
+
+contact_option = click.option(
+    "--contact",
+    callback=_contact,
+    envvar="WCPOD_CONTACT",
+    show_envvar=True,
+    help="How a site can reach you, for example ops@example.org. Goes to every site that is read, in the user agent.",
+)
