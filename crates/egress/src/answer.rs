@@ -1,7 +1,6 @@
 //! What a source, the network or an archive, gives back for one request.
 
 use std::io::Read;
-use std::net::IpAddr;
 use std::time::{Duration, SystemTime};
 
 use crate::decompress::Cut;
@@ -13,8 +12,6 @@ pub(crate) struct Answer {
     pub(crate) content_encoding: Option<String>,
     pub(crate) location: Option<String>,
     pub(crate) retry_after: Option<String>,
-    /// The address that answered; none for an archive.
-    pub(crate) address: Option<IpAddr>,
     /// Why an archived page was already cut when it was recorded.
     pub(crate) cut: Option<Cut>,
     /// The hash that an archive gives for the body, in lower-case hexadecimal.
@@ -55,7 +52,6 @@ mod tests {
             content_encoding: None,
             location: None,
             retry_after: Some(retry_after.to_owned()),
-            address: None,
             cut: None,
             sha256: None,
             body: Box::new(io::empty()),

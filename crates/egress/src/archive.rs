@@ -123,7 +123,6 @@ impl Archive {
             content_encoding: None,
             location: entry.location.clone(),
             retry_after: None,
-            address: None,
             cut: entry.cut,
             sha256: entry.sha256.as_ref().map(|hash| hash.to_ascii_lowercase()),
             body: self.body(entry)?,

@@ -30,9 +30,9 @@ pub struct AuditRecord {
     pub reason: Option<String>,
     /// The last host that was decided about.
     pub host: Option<String>,
-    /// The last address that was connected to; none from an archive or the cache.
+    /// The last address that was dialed, also in vain; none from an archive or the cache.
     pub address: Option<String>,
-    /// The status code of the last response.
+    /// The status code of the last response; none when the last request got none.
     pub http_status: Option<u16>,
     /// Bytes of the page after decompression.
     pub bytes: u64,

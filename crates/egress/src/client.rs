@@ -65,27 +65,34 @@ impl Client {
         &self.network
     }
 
-    /// Requests `target` from one of `addresses`, which were checked for its host.
-    pub(crate) fn send(&self, target: &Target, addresses: &[IpAddr], deadline: Instant) -> Result<Answer, Stop> {
+    /// Requests `target` from one of `addresses`, which were checked for its host; `dialed` becomes the last of them
+    /// that was connected to, however it ends.
+    pub(crate) fn send(
+        &self,
+        target: &Target,
+        addresses: &[IpAddr],
+        deadline: Instant,
+        dialed: &mut Option<IpAddr>,
+    ) -> Result<Answer, Stop> {
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(Stop::deadline(&format!("connecting to {}", target.host())));
         }
         let uri = third_reading(target)?;
-        let dialed = Arc::new(Mutex::new(None));
+        let last = Arc::new(Mutex::new(None));
         let agent = Agent::with_parts(
             self.config(left),
             ().chain(CheckedConnector {
                 addresses: addresses.to_vec(),
                 network: self.network.clone(),
-                dialed: Arc::clone(&dialed),
+                dialed: Arc::clone(&last),
             })
             .chain(SharedTls(Arc::clone(&self.tls))),
             Dialed(()),
         );
-        let mut answer = exchange(&agent, uri, target.host())?;
-        answer.address = *dialed.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(answer)
+        let answer = exchange(&agent, uri, target.host());
+        *dialed = *last.lock().unwrap_or_else(PoisonError::into_inner);
+        answer
     }
 
     pub(crate) fn config(&self, timeout: Duration) -> Config {
@@ -116,7 +123,6 @@ pub(crate) fn exchange(agent: &Agent, uri: Uri, host: &str) -> Result<Answer, St
         content_encoding: text(&parts.headers, header::CONTENT_ENCODING),
         location: text(&parts.headers, header::LOCATION),
         retry_after: text(&parts.headers, header::RETRY_AFTER),
-        address: None,
         cut: None,
         sha256: None,
         body: Box::new(body.into_reader()),

@@ -181,10 +181,11 @@ impl FetchSession {
     ) -> Result<Answer, Stop> {
         let pause = self.ledger.pause_before(target.host(), self.limits.pause, deadline);
         thread::sleep(pause.ok_or_else(|| Stop::deadline(&format!("waiting to ask {} again", target.host())))?);
-        let answer = client.send(target, addresses, deadline)?;
-        audit.http_status = Some(answer.status);
-        audit.address = answer.address.map(|address| address.to_string());
-        Ok(answer)
+        let mut dialed = None;
+        let answer = client.send(target, addresses, deadline, &mut dialed);
+        audit.address = dialed.map(|address| address.to_string());
+        audit.http_status = answer.as_ref().ok().map(|answer| answer.status);
+        answer
     }
 
     /// Reads the body of the last response and makes a page of it.
@@ -205,6 +206,7 @@ impl FetchSession {
         let mut content =
             decompress(answer.body, answer.content_encoding.as_deref(), allowance.bytes()).map_err(|unusable| {
                 allowance.spend(unusable.bytes);
+                audit.bytes = unusable.bytes as u64;
                 unusable.stop
             })?;
         allowance.spend(content.bytes.len());

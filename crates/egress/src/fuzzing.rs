@@ -13,6 +13,8 @@ use crate::decompress::decompress as decompress_bounded;
 use crate::extract::Document;
 use crate::media_type::MediaType;
 use crate::redirect::follow;
+use crate::stop::Stop;
+use crate::target::Refused;
 use crate::{FetchLimits, FetchPolicy, Format, Network, Page};
 
 /// Where the pages of the fuzz targets come from.
@@ -36,19 +38,31 @@ pub fn headers(response: &[u8]) {
         return;
     };
     let agent = Agent::with_parts(CLIENT.config(Duration::from_secs(5)), Canned(response.to_vec()), Dialed(()));
-    let Ok(answer) = exchange(&agent, uri, target.host()) else {
-        return;
+    let answer = match exchange(&agent, uri, target.host()) {
+        Ok(answer) => answer,
+        Err(stop) => return check_reason(&stop),
     };
     let _ = answer.asks_to_wait(SystemTime::now());
-    if answer.is_redirect()
-        && let Ok(next) = follow(&policy, &target, answer.location.as_deref())
-    {
-        assert!(policy.hosts().any(|host| host == next.host()));
+    if answer.is_redirect() {
+        match follow(&policy, &target, answer.location.as_deref()) {
+            Ok(next) => assert!(policy.hosts().any(|host| host == next.host())),
+            Err((stop, _)) => check_reason(&stop),
+        }
     }
     let _ = MediaType::parse(answer.content_type.as_deref().unwrap_or_default()).is_text();
-    if let Ok(content) = decompress_bounded(answer.body, answer.content_encoding.as_deref(), 4096) {
-        assert!(content.bytes.len() <= 4096);
+    match decompress_bounded(answer.body, answer.content_encoding.as_deref(), 4096) {
+        Ok(content) => assert!(content.bytes.len() <= 4096),
+        Err(unusable) => {
+            assert!(unusable.bytes <= 4096);
+            check_reason(&unusable.stop);
+        }
     }
+}
+
+/// A reason is one bounded line, whatever a server made it of.
+fn check_reason(stop: &Stop) {
+    let (Stop::Blocked(Refused { reason, .. }) | Stop::Failed(reason)) = stop;
+    assert!(!reason.is_empty() && reason.len() < 1000 && !reason.chars().any(char::is_control), "{reason:?}");
 }
 
 /// Decompresses `wire` within `bound` bytes of content.

@@ -68,7 +68,7 @@ impl FetchRequest {
 pub enum Status {
     /// There is a page. It may be cut: then `reason` says so.
     Ok,
-    /// A rule refused it; nothing was sent to the refused host.
+    /// A rule refused it, before anything was sent to the host or because of what it sent.
     Blocked,
     /// It was tried and failed.
     Error,

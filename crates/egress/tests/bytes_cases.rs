@@ -174,6 +174,7 @@ fn drips() {
         let reason = reply.page.reason.expect("reason");
         assert!(reason.starts_with("the deadline passed while "), "{reason}");
         assert_eq!(reply.page.body, "");
+        assert_eq!(reply.audit.address.as_deref(), Some(server::WWW));
     }
     silent_handshake();
     endless_chunks();

@@ -152,6 +152,7 @@ fn certificates_are_verified() {
     for reply in [wrong_name, self_signed] {
         assert_eq!(reply.page.status, Status::Error);
         assert_eq!(reply.page.body, "");
+        assert_eq!(reply.audit.address.as_deref(), Some(WWW));
         let reason = reply.page.reason.expect("reason");
         assert!(reason.starts_with("the certificate of host www.bbc.com is not valid for it: "), "{reason}");
     }

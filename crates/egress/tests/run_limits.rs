@@ -67,11 +67,15 @@ fn what_arrived_counts_also_when_the_page_is_unusable() {
     let server = Server::start(move |_, out| respond(out, "200 OK", headers, &wire));
     let limits = FetchLimits { total_bytes: 1000, ..quick() };
     let (session, _) = server.session_with(limits);
-    for reason in
-        ["the page could not be read: ", "truncated: only the first 400 bytes", "this run has used its 1000 bytes"]
-    {
-        let got = fetch(&session, &format!("{URL}{}", reason.len())).page.reason.expect("reason");
+    for (path, bytes, reason) in [
+        ("1", 600, "the page could not be read: "),
+        ("2", 400, "truncated: only the first 400 bytes"),
+        ("3", 0, "this run has used its 1000 bytes"),
+    ] {
+        let reply = fetch(&session, &format!("{URL}{path}"));
+        let got = reply.page.reason.expect("reason");
         assert!(got.starts_with(reason), "{got}");
+        assert_eq!(reply.audit.bytes, bytes);
     }
 }
 
