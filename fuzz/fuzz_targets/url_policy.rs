@@ -1,4 +1,4 @@
-//! Differential: whatever the policy lets pass, two other parsers must read as the same host.
+//! Differential: whatever the policy lets pass, two other parsers must read as the same host, and as an allowed path.
 #![no_main]
 
 use ada_url::Url as Ada;
@@ -11,6 +11,7 @@ fuzz_target!(|raw: &str| {
     // The same input where a host, a userinfo or a path would stand, so that most runs get far.
     check(&format!("https://{raw}"));
     check(&format!("https://www.bbc.com{raw}"));
+    check(&format!("https://www.bbc.com/sport{raw}"));
     check(&format!("https://{raw}@www.bbc.com/"));
 });
 
@@ -24,6 +25,10 @@ fn check(url: &str) {
     assert_eq!((ada.protocol(), ada.port()), ("https:", ""), "{url:?}");
     assert_eq!((ada.username(), ada.password()), ("", ""), "{url:?}");
     assert_eq!(rfc3986_host(url).to_ascii_lowercase(), host, "{url:?}");
+    if egress::fuzzing::admitted_below_sport(url) {
+        assert!(ada.pathname() == "/sport" || ada.pathname().starts_with("/sport/"), "{url:?}");
+        assert!(!ada.has_search(), "{url:?}");
+    }
 }
 
 /// The host by the regular expression of RFC 3986, appendix B, as urllib and many others split.

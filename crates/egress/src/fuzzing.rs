@@ -27,6 +27,13 @@ pub fn admitted_host(url: &str) -> Option<String> {
     Some(target.host().to_owned())
 }
 
+/// Whether a policy of the paths below `/sport`, without queries, admits `url`.
+#[must_use]
+pub fn admitted_below_sport(url: &str) -> bool {
+    let narrow = FetchPolicy::bbc().with_query(false).with_paths(["/sport"]);
+    narrow.is_ok_and(|policy| policy.admit(url).is_ok())
+}
+
 /// Sends a request to a server that answers with `response`, and goes on with what it says.
 pub fn headers(response: &[u8]) {
     let policy = FetchPolicy::bbc();
