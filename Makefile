@@ -9,11 +9,11 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help run test test-rust test-python test-nested guest extension install wheel bench soak fuzz lint format doctor clean
+.PHONY: help run test test-rust test-python test-nested guest extension install wheel bench soak cpython-tests fuzz lint format doctor clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  make %-13s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run: install ## Write today's podcast script (the main job; MODEL=rehearsal|foundry|openai, ARGS=...)
 	$(BIN)/wcpod run $(if $(MODEL),--model $(MODEL)) $(ARGS)
@@ -68,6 +68,9 @@ screenshots: install ## Make the pictures in docs/images
 
 soak: install ## 10,000 runs on one sandbox: memory must stay flat
 	$(BIN)/pytest tests/sandbox/test_endurance.py --soak -o timeout=3600
+
+cpython-tests: install ## Run the whole selection of CPython's own tests, and write the figures into LIMITATIONS.md
+	$(BIN)/python tests/cpython_suite.py
 
 fuzz: ## Fuzz every target for SECONDS (60); needs a nightly toolchain and cargo-fuzz
 	fuzz/run $(SECONDS)

@@ -18,6 +18,7 @@ from typing import Any
 
 import pytest
 
+import cpython_suite
 import model_server
 from wcpod.cli import cli
 
@@ -139,6 +140,11 @@ def test_the_share_of_the_standard_library() -> None:
     share = f"{cases['modules'] - len(cases['missing'])} of the {cases['modules']} public modules"
     assert share in re.sub(r"\s+", " ", text)
     assert [name for name in cases["missing"] if f"`{name}`" not in text] == []
+
+
+def test_the_share_of_cpythons_own_tests() -> None:
+    cases = json.loads(cpython_suite.CASES.read_text(encoding="utf-8"))
+    assert cpython_suite.block(cases) in (ROOT / "LIMITATIONS.md").read_text(encoding="utf-8")
 
 
 def runnable() -> list[Any]:
