@@ -125,13 +125,8 @@ fn counted(
         audit.reason.clone_from(&answer.reason);
         audit.duration = duration.as_secs_f64();
     }
-    run.end_call(CallRecord {
-        name,
-        status: answer.status,
-        duration,
-        reason: answer.reason,
-        fetch: answer.fetch.or(asked),
-    });
+    let fetch = answer.fetch.or(asked).map(|audit| AuditRecord { agent: run.services.agent(), ..audit });
+    run.end_call(CallRecord { name, status: answer.status, duration, reason: answer.reason, fetch });
     answer.reply
 }
 
@@ -178,6 +173,10 @@ mod tests {
 
         fn tool_names(&self) -> String {
             String::new()
+        }
+
+        fn agent(&self) -> Option<String> {
+            Some("SearchAgent".into())
         }
 
         fn call_ended(&self, _: &CallRecord) {}
@@ -234,6 +233,7 @@ mod tests {
         let audited = |run: &Arc<ActiveRun>, url: &str| {
             fetch_url(run, url.into(), 0, "text".into());
             let audit = run.take_calls().pop().unwrap().fetch.unwrap();
+            assert_eq!(audit.agent.as_deref(), Some("SearchAgent"));
             (audit.url, audit.status, audit.decision, audit.reason.unwrap())
         };
         assert_eq!(

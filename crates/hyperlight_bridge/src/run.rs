@@ -63,6 +63,11 @@ pub trait HostServices: Send + Sync {
     /// Names of the tools, one a line.
     fn tool_names(&self) -> String;
 
+    /// Who runs, for the audit records.
+    fn agent(&self) -> Option<String> {
+        None
+    }
+
     /// A host call came to its end, however it did.
     fn call_ended(&self, record: &CallRecord);
 

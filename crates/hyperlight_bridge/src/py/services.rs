@@ -72,8 +72,7 @@ impl HostServices for PythonServices {
         let offset = usize::try_from(offset).unwrap_or(usize::MAX);
         // The guest's side checks the format too; here it is only never wrong.
         let format = if format == "html" { Format::Html } else { Format::Text };
-        let mut reply = session.fetch(&FetchRequest { url, offset, format }, deadline);
-        reply.audit.agent.clone_from(&self.agent);
+        let reply = session.fetch(&FetchRequest { url, offset, format }, deadline);
         let page = serde_json::to_string(&reply.page).unwrap_or_else(|_| "null".into());
         Some(Fetched { page, audit: reply.audit })
     }
@@ -97,6 +96,10 @@ impl HostServices for PythonServices {
 
     fn tool_names(&self) -> String {
         self.tools.join("\n")
+    }
+
+    fn agent(&self) -> Option<String> {
+        self.agent.clone()
     }
 
     fn call_ended(&self, record: &run::CallRecord) {
