@@ -190,6 +190,9 @@ install_tables:
 .macro PUSH_REGISTERS
   push rax
   push rbx
+  PUSH_OTHER_REGISTERS
+.endm
+.macro PUSH_OTHER_REGISTERS
   push rcx
   push rdx
   push rsi
@@ -224,6 +227,32 @@ pop_registers_and_return:
   add rsp, 8
   iretq
 
+.macro RESOLVE_PAGE_FAULT
+  push rbx
+  push rcx
+  push rdx
+  push rsi
+  push rdi
+  push r8
+  push r9
+  push r10
+  push r11
+  movabs rdi, EXCEPTION_STACK - 64
+  cld
+  call resolve_page_fault
+  test eax, eax
+.endm
+.macro POP_VOLATILE_REGISTERS
+  pop r11
+  pop r10
+  pop r9
+  pop r8
+  pop rdi
+  pop rsi
+  pop rdx
+  pop rcx
+.endm
+
 /* Page fault in ring-3 mode. The handler is too slow in ring 0: leave at once for ring3_page_fault through the prepared
  * frame; what was interrupted stays on the exception stack. */
 page_fault_ring3:
@@ -238,28 +267,9 @@ page_fault_ring0:
   push rax
   mov rax, cr2
   push rax
-  push rbx
-  push rcx
-  push rdx
-  push rsi
-  push rdi
-  push r8
-  push r9
-  push r10
-  push r11
-  movabs rdi, EXCEPTION_STACK - 64
-  cld
-  call resolve_page_fault
-  test eax, eax
+  RESOLVE_PAGE_FAULT
   jz 2f
-  pop r11
-  pop r10
-  pop r9
-  pop r8
-  pop rdi
-  pop rsi
-  pop rdx
-  pop rcx
+  POP_VOLATILE_REGISTERS
   pop rbx
   add rsp, 8                    /* cr2 */
   pop rax
@@ -270,28 +280,9 @@ page_fault_ring0:
 
 .global ring3_page_fault
 ring3_page_fault:
-  push rbx
-  push rcx
-  push rdx
-  push rsi
-  push rdi
-  push r8
-  push r9
-  push r10
-  push r11
-  movabs rdi, EXCEPTION_STACK - 64
-  cld
-  call resolve_page_fault
-  test eax, eax
+  RESOLVE_PAGE_FAULT
   jz 1f
-  pop r11
-  pop r10
-  pop r9
-  pop r8
-  pop rdi
-  pop rsi
-  pop rdx
-  pop rcx
+  POP_VOLATILE_REGISTERS
   movabs rbx, EXCEPTION_STACK
   mov rax, [rbx - 56]
   pop rbx
@@ -312,6 +303,26 @@ page_fault_to_payload:
   and rsp, -16
   jmp trap_thunk
 
+/* A move from or to a control register, in ring 3: copies what was interrupted into a frame on this stack, and returns to
+ * what the frame says then. */
+.global ring3_privileged_move
+ring3_privileged_move:
+  push rbx
+  movabs rbx, EXCEPTION_STACK
+  push [rbx - 8]
+  push [rbx - 16]
+  push [rbx - 24]
+  push [rbx - 32]
+  push [rbx - 40]
+  push [rbx - 48]
+  push [rbx - 56]
+  push [rsp + 56]               /* rbx */
+  PUSH_OTHER_REGISTERS
+  mov rdi, rsp
+  cld
+  call privileged_move
+  jmp pop_registers_and_return
+
 /* Where a trap of the payload continues, on the payload's own stack: rdi = rip, rsi = rbp, edx = is there an address,
  * rcx = address, r8d = vector. Never returns. */
 .global trap_thunk
@@ -319,8 +330,22 @@ trap_thunk:
   call forward_trap
   ud2
 
-/* General protection. From ring 3 it is an instruction that ring 3 may not execute: `out`, and the moves that Hyperlight's
- * guest library does in every call, each done here in as few instructions as possible. The rest is done in C. */
+/* General protection in ring-3 mode. Mostly it is one of the moves that Hyperlight's guest library does in every call, from
+ * or to a control register: ring 3 does those itself, through its other prepared frame. */
+general_protection_ring3:
+  push rax
+  mov rax, [rsp + 16]           /* rip */
+  mov eax, [rax]
+  and eax, 0xfdff
+  cmp eax, 0x200f               /* mov from or to a control register: 0f 20, 0f 22 */
+  jne 1f
+  movabs rsp, PREPARED_MOVE_FRAME
+  iretq
+1:
+  pop rax
+
+/* General protection otherwise. From ring 3 it is an instruction that only ring 0 can do: `out`, done here in as few
+ * instructions as possible, and what C looks at. */
 general_protection_entry:
   push rax
   push rbx
@@ -340,41 +365,13 @@ general_protection_entry:
   iretq
 5:
   and eax, 0xffffff
-  cmp eax, 0xd8200f             /* mov rax, cr3 */
-  jne 6f
-  mov rax, cr3
-  jmp 8f
-6:
-  cmp eax, 0xd9200f             /* mov rcx, cr3 */
-  jne 6f
-  mov rcx, cr3
-  jmp 7f
-6:
-  cmp eax, 0xda200f             /* mov rdx, cr3 */
-  jne 6f
-  mov rdx, cr3
-  jmp 7f
-6:
-  cmp eax, 0xc0200f             /* mov rax, cr0 */
-  jne 6f
-  mov rax, cr0
-  jmp 8f
-6:
-  cmp eax, 0xc0220f             /* mov cr0, rax: write protection stays as it is */
-  je 7f
   cmp eax, 0x39010f             /* invlpg [rcx] */
   jne 2f
   invlpg [rcx]
-7:
   add qword ptr [rsp + 24], 3
   pop rbx
   pop rax
   add rsp, 8
-  iretq
-8:
-  add qword ptr [rsp + 24], 3
-  pop rbx
-  add rsp, 16
   iretq
 2:
   pop rbx
@@ -416,18 +413,18 @@ EXCEPTION \n 0
 EXCEPTION \n 1
 .endr
 
-.macro VECTORS base page_fault
+.macro VECTORS base general_protection page_fault
 .irp n, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
   .long exception_\n - \base
 .endr
-  .long general_protection_entry - \base
+  .long \general_protection - \base
   .long \page_fault - \base
 .irp n, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29, 30, 31
   .long exception_\n - \base
 .endr
 .endm
 .balign 4
-vectors: VECTORS vectors page_fault_ring3
-vectors_ring0: VECTORS vectors_ring0 page_fault_ring0
+vectors: VECTORS vectors general_protection_ring3 page_fault_ring3
+vectors_ring0: VECTORS vectors_ring0 general_protection_entry page_fault_ring0
 
 .section .note.GNU-stack, "", @progbits

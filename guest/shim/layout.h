@@ -5,7 +5,7 @@
  *
  *   ...fff000  end of scratch
  *   ...ffe000  Hyperlight's metadata words; below them the exception stack (IST1), which grows down from EXCEPTION_STACK
- *   ...ffd000  shim state, the prepared interrupt frame, the stack of the ring-3 page-fault handler
+ *   ...ffd000  shim state, two prepared interrupt frames, the stack of the ring-3 handlers
  *   ...ff4000  log of faulting pages, 7 pages; ...ffb000 log of tables that needed the user bit, 1 page
  *   below      the output window (output_window.rs), then whatever the page allocator hands out
  *
@@ -19,6 +19,7 @@
 #define EXCEPTION_STACK 0xffffffffffffef90
 #define SHIM_STATE 0xffffffffffffdf40
 #define PREPARED_FRAME 0xffffffffffffdf00
+#define PREPARED_MOVE_FRAME 0xffffffffffffdfc0
 #define FAULT_STACK 0xffffffffffffde00
 #define FAULT_LOG 0xffffffffffff4000
 #define FAULT_LOG_ENTRIES 3583

@@ -4,7 +4,7 @@
  * back after each restore: at once in the tables that a run is known to use, in the others when they are first used. */
 #include "shim.h"
 
-extern char ring3_page_fault[];
+extern char ring3_page_fault[], ring3_privileged_move[];
 extern char __start_shim_text[], __stop_shim_text[];
 
 struct known_touches known;
@@ -90,6 +90,15 @@ SHIM void shim_make_writable(u64 address) {
   }
 }
 
+/* The host keeps what the preparation makes of scratch, and writes it back after every later restore: see prepared.rs. */
+SHIM static void prepared(void) {
+  STATE->ready = 1;
+  if (STATE->only_prepare) {
+    STATE->only_prepare = 0;
+    out32(PORT_HALT, 0);
+  }
+}
+
 /* Copies the pages that a run is known to dirty before they fault one by one. */
 SHIM static void copy_known_pages(u64 root) {
   for (u64 i = 0; i < known.page_count; i++) {
@@ -157,6 +166,15 @@ SHIM static void reach_table(u64 root, u64 address) {
     if (table[i] & PRESENT) table[i] |= USER;
 }
 
+/* What ring 0 returns to with one iretq. */
+SHIM static void prepare_frame(u64 *frame, char *handler) {
+  frame[0] = (u64)handler;
+  frame[1] = USER_CODE;
+  frame[2] = 2;
+  frame[3] = FAULT_STACK;
+  frame[4] = USER_DATA;
+}
+
 /* Ring 3, natively: makes the tables reachable, puts the user bit back where a run is known to need it, copies the known
  * pages. A fault inside this function would overwrite its own stack, so whatever it touches is made reachable first. */
 SHIM void ring3_after_restore(void) {
@@ -169,12 +187,8 @@ SHIM void ring3_after_restore(void) {
     if (page != base && ((u64)physical(page) & 0x1fffff) == 0) alias = entry_of(root, (u64)physical(page));
     *alias++ |= USER;
   }
-  u64 *frame = (u64 *)PREPARED_FRAME;
-  frame[0] = (u64)ring3_page_fault;
-  frame[1] = USER_CODE;
-  frame[2] = 2;
-  frame[3] = FAULT_STACK;
-  frame[4] = USER_DATA;
+  prepare_frame((u64 *)PREPARED_FRAME, ring3_page_fault);
+  prepare_frame((u64 *)PREPARED_MOVE_FRAME, ring3_privileged_move);
   reach(root, (u64)&shim_mode, 1);
   reach(root, (u64)physical(*(volatile u64 *)(SCRATCH_TOP_GVA + 1 - 0x38)), ARENA_PAGES);
   reach(root, SCRATCH_TOP_GVA + 1 - RESERVED_PAGES * PAGE, RESERVED_PAGES);
@@ -184,7 +198,7 @@ SHIM void ring3_after_restore(void) {
   reach(root, (u64)known.tables, (known.table_count * 8 >> 12) + 2);
   for (u64 i = 0; i < known.table_count; i++) reach_table(root, known.tables[i]);
   copy_known_pages(root);
-  STATE->ready = 1;
+  prepared();
 }
 
 SHIM static void record_table(u64 address) {
@@ -217,8 +231,8 @@ SHIM int resolve_page_fault(struct fault_frame *frame) {
   if (!user_bit()) {
     if (!root) root = STATE->root = read_cr3();
     if (!STATE->ready) {
-      STATE->ready = 1;
       copy_known_pages(root);
+      prepared();
     }
   } else if (!(frame->cs & 3)) {
     return 0;

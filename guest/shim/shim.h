@@ -29,6 +29,7 @@ struct shim_state {
   u64 mode;         /* MODE_RING3 once the tables were prepared for it; 0 is MODE_RING0 */
   u64 ready;        /* 1 once the tables and the known pages were prepared */
   u64 *alias;       /* the entry that maps the first table page (ring-3 mode) */
+  u64 only_prepare; /* set by the host: halt once prepared */
 };
 /* What a run is known to touch; set by the runtime before the snapshot. As long as nothing is known, faults are logged. */
 struct known_touches {
@@ -48,6 +49,9 @@ struct trap_frame {
 struct fault_frame {
   u64 cr2, rax, error, rip, cs, rflags, rsp, ss;
 };
+
+/* What ring 3 reads as CR0: paging, write protection, protected mode. Writes are ignored. */
+#define CR0 0x80010033UL
 
 extern u32 shim_mode;
 extern u64 shim_linear_end[LINEAR_MEMORIES];

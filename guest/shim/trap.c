@@ -70,13 +70,7 @@ SHIM void page_fault_is_fatal(struct fault_frame *frame) {
     shim_abort(VECTOR_PAGE_FAULT, frame->rip, frame->cr2, frame->error, "page fault in the shim");
 }
 
-/* Any other exception. Returns to the payload's trap_thunk, or not at all. */
-SHIM void shim_exception(struct trap_frame *frame, u64 vector) {
-  if (in_shim(frame->rip) || (shim_mode == MODE_RING3 && !(frame->cs & 3))) {
-    u64 address;
-    __asm__ volatile("mov %%cr2, %0" : "=r"(address));
-    shim_abort(vector, frame->rip, address, frame->error, "exception in the shim");
-  }
+SHIM static void continue_in_thunk(struct trap_frame *frame, u64 vector) {
   frame->rdi = frame->rip;
   frame->rsi = frame->rbp;
   frame->rdx = 0;
@@ -86,35 +80,45 @@ SHIM void shim_exception(struct trap_frame *frame, u64 vector) {
   frame->rsp = (frame->rsp - 128) & ~15UL;
 }
 
+/* Any other exception. Returns to the payload's trap_thunk, or not at all. */
+SHIM void shim_exception(struct trap_frame *frame, u64 vector) {
+  if (in_shim(frame->rip) || (shim_mode == MODE_RING3 && !(frame->cs & 3))) {
+    u64 address;
+    __asm__ volatile("mov %%cr2, %0" : "=r"(address));
+    shim_abort(vector, frame->rip, address, frame->error, "exception in the shim");
+  }
+  continue_in_thunk(frame, vector);
+}
+
 /* Payload side of both. */
 void forward_trap(u64 rip, u64 frame_pointer, int has_address, u64 address, u64 vector) {
   if (trap_handler) trap_handler(rip, frame_pointer, has_address, has_address ? address : 0);
   shim_abort(vector, rip, has_address ? address : 0, has_address ? 0 : address, "exception in the guest runtime");
 }
 
+/* The place of a register in a frame. No table in memory: ring 3 may not be able to read it yet. */
 SHIM static u64 *register_of(struct trap_frame *frame, int number) {
-  switch (number) {
-    case 0: return &frame->rax;
-    case 1: return &frame->rcx;
-    case 2: return &frame->rdx;
-    case 3: return &frame->rbx;
-    case 4: return &frame->rsp;
-    case 5: return &frame->rbp;
-    case 6: return &frame->rsi;
-    case 7: return &frame->rdi;
-    case 8: return &frame->r8;
-    case 9: return &frame->r9;
-    case 10: return &frame->r10;
-    case 11: return &frame->r11;
-    case 12: return &frame->r12;
-    case 13: return &frame->r13;
-    case 14: return &frame->r14;
-    default: return &frame->r15;
-  }
+  if (number == 4) return &frame->rsp;
+  int place = number >= 8 ? 15 - number : (int)(0x9a80dbceU >> (4 * number) & 15);
+  return &frame->r15 + place;
 }
 
-/* The privileged moves of Hyperlight's guest library, in the registers that entry.S does not look for: reading control
- * registers, setting CR0.WP (which we keep), invlpg. */
+/* Ring 3: `mov` from or to a control register without a prefix. Hyperlight's guest library reads CR3, and copies CR0 to
+ * itself. */
+SHIM void privileged_move(struct trap_frame *frame) {
+  const u8 *code = (const u8 *)frame->rip;
+  u64 *target = register_of(frame, code[2] & 7);
+  int reads = code[1] == 0x20, control = (code[2] >> 3) & 7;
+  if (reads && control == 3)
+    *target = STATE->root;
+  else if (reads && control == 0)
+    *target = CR0;
+  else if (reads || control != 0)
+    return continue_in_thunk(frame, VECTOR_GENERAL_PROTECTION);
+  frame->rip += 3;
+}
+
+/* Ring 0: invlpg, and the moves that have a prefix. */
 SHIM void shim_general_protection(struct trap_frame *frame) {
   const u8 *code = (const u8 *)frame->rip;
   int prefix = 0, rex_b = 0;
@@ -126,12 +130,8 @@ SHIM void shim_general_protection(struct trap_frame *frame) {
     u8 operand = code[prefix + 2];
     u64 *target = register_of(frame, (operand & 7) | rex_b);
     int control = (operand >> 3) & 7;
-    if (code[prefix + 1] == 0x20) {
-      u64 value = 0;
-      if (control == 0) __asm__ volatile("mov %%cr0, %0" : "=r"(value));
-      if (control == 3) __asm__ volatile("mov %%cr3, %0" : "=r"(value));
-      if (control == 4) __asm__ volatile("mov %%cr4, %0" : "=r"(value));
-      *target = value;
+    if (code[prefix + 1] == 0x20 && (control == 0 || control == 3)) {
+      *target = control == 0 ? CR0 : read_cr3();
       frame->rip += prefix + 3;
       return;
     }

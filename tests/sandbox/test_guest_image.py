@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from wcpod import Sandbox, doctor
+from wcpod._bridge import INTERFACE_VERSION
 from wcpod.exceptions import GuestImageError
 from wcpod.sandbox.image import VARIABLE, image_path
 
@@ -56,7 +57,9 @@ def test_an_image_of_another_version(image: Path, monkeypatch: pytest.MonkeyPatc
     monkeypatch.delenv(VARIABLE)
     whole = image_path().read_bytes()
     monkeypatch.setenv(VARIABLE, str(image))
-    image.write_bytes(whole.replace(b"wcpod-guest-interface=1", b"wcpod-guest-interface=9"))
+    mark = f"wcpod-guest-interface={INTERFACE_VERSION}".encode()
+    assert mark in whole
+    image.write_bytes(whole.replace(mark, b"wcpod-guest-interface=9"))
     with pytest.raises(GuestImageError, match="of another version"):
         Sandbox()
 

@@ -14,7 +14,9 @@ use crate::hypervisor::{Hypervisor, KVM_DEVICE};
 use crate::micro_vm::{VmSize, execute};
 use crate::outcome::Outcome;
 use crate::output_window::OutputWindow;
+use crate::prepared::Prepared;
 use crate::run::RunLimits;
+use crate::scratch::ScratchEnd;
 use crate::snapshot::{Facts, Snapshot};
 use crate::stop::Stop;
 use crate::watchdog::Watchdog;
@@ -33,6 +35,9 @@ const BOOT_LIMIT: Duration = Duration::from_secs(120);
 /// What is run before the clean state is taken, so that its one-off work is done. The first is also what the known pages are
 /// found with.
 const REHEARSALS: [&str; 5] = ["print(1)", "print(1)", "1/0", "print(1)", "print(1)"];
+
+pub(crate) const REHEARSAL_LIMITS: RunLimits =
+    RunLimits { wall: BOOT_LIMIT, memory_bytes: u64::MAX, output_bytes: 4096, host_calls: 0 };
 
 /// What a clean state depends on besides image, versions and machine; part of the name that it is kept under.
 pub(crate) fn recipe() -> String {
@@ -56,9 +61,19 @@ pub(crate) struct Booted {
     pub sandbox: Sandbox,
     pub watchdog: Watchdog,
     pub current: CurrentRun,
-    pub window: OutputWindow,
+    pub scratch: ScratchEnd,
     pub clean: Snapshot,
     pub times: StartTimes,
+}
+
+/// A virtual machine of a clean state.
+pub(crate) fn build(clean: &Snapshot) -> Result<(Sandbox, CurrentRun), BridgeError> {
+    let current = CurrentRun::default();
+    let builder = SandboxBuilder::from_snapshot(Arc::clone(&clean.memory));
+    match host_functions::register(builder, &current).build() {
+        Ok(sandbox) => Ok((sandbox, current)),
+        Err(error) => Err(BridgeError::SnapshotFailed { reason: error.to_string() }),
+    }
 }
 
 /// Boots `image`, rehearses, and takes the clean state.
@@ -91,11 +106,14 @@ pub(crate) fn boot(image: GuestImage, size: VmSize) -> Result<Booted, BridgeErro
         })
         .map_err(|error| boot_error(path, &error))?;
     let booted = begin.elapsed();
-    let window = rehearse(&mut sandbox, &watchdog, path)?;
+    let scratch_end = rehearse(&mut sandbox, &watchdog, path)?;
     let first = take(&mut sandbox)?;
     let known_pages = find_known_pages(&mut sandbox, &watchdog, first, path)?;
     let memory = take(&mut sandbox)?;
+    let prepared = Prepared::make(&mut sandbox, &memory, scratch_end)?;
     restore(&mut sandbox, &memory)?;
+    let first_page = OutputWindow::open(scratch_end)?.next_page()?;
+    prepared.write(scratch_end)?;
     let facts = Facts {
         interface: INTERFACE_VERSION,
         made_by: env!("CARGO_PKG_VERSION").to_owned(),
@@ -104,10 +122,12 @@ pub(crate) fn boot(image: GuestImage, size: VmSize) -> Result<Booted, BridgeErro
         privilege_ring,
         memory_bytes: size.memory_bytes,
         known_pages,
-        first_page: window.next_page()?,
+        first_page,
     };
     let times = StartTimes { boot: booted, snapshot: begin.elapsed() - booted };
-    Ok(Booted { sandbox, watchdog, current, window, clean: Snapshot::new(memory, facts), times })
+    let clean = Snapshot::new(memory, facts);
+    let _ = clean.prepared.set(prepared);
+    Ok(Booted { sandbox, watchdog, current, scratch: scratch_end, clean, times })
 }
 
 /// Takes a snapshot of the sandbox as it is.
@@ -137,19 +157,19 @@ fn boot_error(path: &Path, error: &HyperlightError) -> BridgeError {
 /// Returns the run's id and the length of its outcome.
 fn rehearsal(sandbox: &mut Sandbox, watchdog: &Watchdog, path: &Path, code: &str) -> Result<(u64, u64), BridgeError> {
     let run_id = rand::random::<u64>();
-    let limits = RunLimits { wall: BOOT_LIMIT, memory_bytes: u64::MAX, output_bytes: 4096, host_calls: 0 };
     let (tools, inputs, code) = (String::new(), Vec::new(), code.to_owned());
     let stop = Arc::new(Stop::default());
     let length = watchdog
-        .watch(&stop, Instant::now() + BOOT_LIMIT, || execute(sandbox, run_id, &limits, tools, inputs, code))
+        .watch(&stop, Instant::now() + BOOT_LIMIT, || execute(sandbox, run_id, &REHEARSAL_LIMITS, tools, inputs, code))
         .map_err(|error| boot_error(path, &error))?;
     Ok((run_id, length))
 }
 
-/// Runs all rehearsals; finds the output window with the first, and makes sure that it works.
-fn rehearse(sandbox: &mut Sandbox, watchdog: &Watchdog, path: &Path) -> Result<OutputWindow, BridgeError> {
+/// Runs all rehearsals; finds scratch with the first, and makes sure that the output window works.
+fn rehearse(sandbox: &mut Sandbox, watchdog: &Watchdog, path: &Path) -> Result<ScratchEnd, BridgeError> {
     let (run_id, length) = rehearsal(sandbox, watchdog, path, REHEARSALS[0])?;
-    let window = OutputWindow::find(run_id)?;
+    let end = OutputWindow::find(run_id)?;
+    let window = OutputWindow::open(end)?;
     let outcome = Outcome::decode(&window.outcome(length)?);
     let [stdout, stderr] = window.read(run_id)?;
     let good = outcome.as_ref().is_ok_and(|outcome| !outcome.trapped && outcome.exit_code == 0);
@@ -163,7 +183,7 @@ fn rehearse(sandbox: &mut Sandbox, watchdog: &Watchdog, path: &Path) -> Result<O
     for code in &REHEARSALS[1..] {
         rehearsal(sandbox, watchdog, path, code)?;
     }
-    Ok(window)
+    Ok(end)
 }
 
 fn find_known_pages(

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::error::BridgeError;
 
 /// Version of the guest functions, host functions, outcome record and output window. `guest/runtime` carries the same.
-pub const INTERFACE_VERSION: u32 = 1;
+pub const INTERFACE_VERSION: u32 = 2;
 
 /// Marks the interface version inside the image.
 const INTERFACE_MARK: &[u8] = b"wcpod-guest-interface=";
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_good_image_passes() {
-        assert_eq!(checked(&image("1")), "ok");
+        assert_eq!(checked(&image(&INTERFACE_VERSION.to_string())), "ok");
     }
 
     #[test]
@@ -133,14 +133,15 @@ mod tests {
         assert!(checked(b"").contains("the file is empty"));
         assert!(checked(b"#!/bin/sh").contains("it is not an ELF file"));
         assert!(checked(b"\x7fELF").contains("cut off or malformed"));
-        let whole = image("1");
+        let whole = image(&INTERFACE_VERSION.to_string());
         assert!(checked(&whole[..whole.len() - 2]).contains("it is cut off"));
-        assert!(checked(&image("7")).contains("it has guest interface \"7\", this wcpod needs 1"));
+        let other = format!("it has guest interface \"0\", this wcpod needs {INTERFACE_VERSION}");
+        assert!(checked(&image("0")).contains(&other));
     }
 
     #[test]
     fn headers_that_lie_do_not_panic() {
-        let good = image("1");
+        let good = image(&INTERFACE_VERSION.to_string());
         for at in 32..64 {
             let mut bytes = good.clone();
             bytes[at] = 0xff;

@@ -1,6 +1,6 @@
 //! Whether this machine has a usable hypervisor, and which.
 use std::fmt;
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -11,6 +11,9 @@ pub const KVM_DEVICE: &str = "/dev/kvm";
 
 /// Module whose KVM runs guests without the processor's virtualisation: ring 0 of the guest is emulated.
 const PVM_MODULE: &str = "/sys/module/kvm_pvm";
+
+/// Whether KVM uses nested paging, on Intel and on AMD.
+const NESTED_PAGING: [&str; 2] = ["/sys/module/kvm_intel/parameters/ept", "/sys/module/kvm_amd/parameters/npt"];
 
 /// What answers behind the device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +31,17 @@ impl Hypervisor {
     /// [`BridgeError::NoHypervisor`], [`BridgeError::NoPermission`].
     pub fn detect() -> Result<Self, BridgeError> {
         Self::detect_at(Path::new(KVM_DEVICE), Path::new(PVM_MODULE))
+    }
+
+    /// Whether it runs guests on shadow tables of its own, rather than on the processor's nested paging. Taken for granted
+    /// where nothing tells.
+    #[must_use]
+    pub fn shadows_page_tables(self) -> bool {
+        let nested = NESTED_PAGING
+            .iter()
+            .filter_map(|path| fs::read_to_string(path).ok())
+            .any(|value| value.starts_with(['Y', '1']));
+        self == Self::KvmPvm || !nested
     }
 
     fn detect_at(device: &Path, pvm_module: &Path) -> Result<Self, BridgeError> {

@@ -7,6 +7,8 @@
 //! | `guest_image` | the file that the micro-VM boots |
 //! | `boot` | from the image to the clean state |
 //! | `snapshot`, `snapshot_cache` | clean states, in memory, on disk, kept between processes |
+//! | `prepared` | what the guest makes of a clean state before a run, written by the host |
+//! | `page_tables` | whether a run left them as an honest guest does |
 //! | `micro_vm` | restore, run, capture |
 //! | `verdict` | how a run ended |
 //! | `run` | one run: its limits, services, host calls, verdict |
@@ -14,6 +16,7 @@
 //! | `watchdog` | the thread that interrupts a run |
 //! | `host_functions` | what the guest may call |
 //! | `outcome`, `output_window`, `output_follower` | what comes out of the guest, decoded as hostile bytes |
+//! | `scratch` | the guest's scratch memory, reached from this process |
 //! | `clock` | the time that a run starts with |
 //! | `error` | every way in which the sandbox itself can fail |
 //! | `py` | the Python extension, the only code that knows Python |
@@ -30,9 +33,12 @@ pub mod micro_vm;
 pub mod outcome;
 mod output_follower;
 pub mod output_window;
+mod page_tables;
+mod prepared;
 #[cfg(feature = "python")]
 mod py;
 pub mod run;
+mod scratch;
 pub mod snapshot;
 pub mod snapshot_cache;
 pub mod stop;

@@ -3,17 +3,20 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use hyperlight_host::{HyperlightError, Sandbox, SandboxBuilder};
+use hyperlight_host::{HyperlightError, Sandbox};
 
 use crate::boot::{self, Booted, StartTimes};
 use crate::clock;
 use crate::error::BridgeError;
 use crate::guest_image::GuestImage;
-use crate::host_functions::{self, CurrentRun};
+use crate::host_functions::CurrentRun;
+use crate::hypervisor::Hypervisor;
 use crate::outcome::is_plain;
 use crate::output_follower;
 use crate::output_window::OutputWindow;
+use crate::prepared::Prepared;
 use crate::run::{ActiveRun, CallRecord, Fetched, HostServices, RunLimits, RunReport, RunRequest, ToolError};
+use crate::scratch::ScratchEnd;
 use crate::snapshot::{Facts, Snapshot};
 use crate::verdict::judge;
 use crate::watchdog::Watchdog;
@@ -37,10 +40,14 @@ pub struct MicroVm {
     sandbox: Sandbox,
     clean: Snapshot,
     current: CurrentRun,
-    /// Found by the first run.
-    window: Option<OutputWindow>,
+    /// Where its scratch memory ends in this process; found by the first run.
+    scratch: Option<ScratchEnd>,
     /// Whether nothing has run since the clean state came back.
     pristine: bool,
+    /// Whether what a run does to its page tables could outlive it.
+    shadowed: bool,
+    /// How often a run cost it its virtual machine.
+    replaced: u64,
     start_times: StartTimes,
 }
 
@@ -51,8 +58,8 @@ impl MicroVm {
     /// Those of [`Hypervisor::detect`](crate::Hypervisor::detect), [`BridgeError::BootFailed`],
     /// [`BridgeError::OutputUnreadable`], [`BridgeError::SnapshotFailed`].
     pub fn boot(image: GuestImage, size: VmSize) -> Result<Self, BridgeError> {
-        let Booted { sandbox, watchdog, current, window, clean, times } = boot::boot(image, size)?;
-        Ok(Self { watchdog, sandbox, clean, current, window: Some(window), pristine: true, start_times: times })
+        let Booted { sandbox, watchdog, current, scratch, clean, times } = boot::boot(image, size)?;
+        Self::new(sandbox, watchdog, clean, current, Some(scratch), times)
     }
 
     /// Makes one from a clean state: about a millisecond. All that are made from one share its memory.
@@ -62,19 +69,35 @@ impl MicroVm {
     pub fn from_snapshot(clean: &Snapshot) -> Result<Self, BridgeError> {
         clock::begin();
         let begin = Instant::now();
-        let failed = |reason: String| BridgeError::SnapshotFailed { reason };
-        let current = CurrentRun::default();
-        let builder = SandboxBuilder::from_snapshot(Arc::clone(&clean.memory));
-        let sandbox = host_functions::register(builder, &current).build().map_err(|error| failed(error.to_string()))?;
-        let watchdog = Watchdog::start(sandbox.interrupt_handle()).map_err(|error| failed(error.to_string()))?;
+        let (sandbox, current) = boot::build(clean)?;
+        let watchdog = Watchdog::start(sandbox.interrupt_handle())
+            .map_err(|error| BridgeError::SnapshotFailed { reason: error.to_string() })?;
         let start_times = StartTimes { boot: Duration::ZERO, snapshot: begin.elapsed() };
-        Ok(Self { watchdog, sandbox, clean: clean.clone(), current, window: None, pristine: true, start_times })
+        Self::new(sandbox, watchdog, clean.clone(), current, None, start_times)
+    }
+
+    fn new(
+        sandbox: Sandbox,
+        watchdog: Watchdog,
+        clean: Snapshot,
+        current: CurrentRun,
+        scratch: Option<ScratchEnd>,
+        start_times: StartTimes,
+    ) -> Result<Self, BridgeError> {
+        let shadowed = Hypervisor::detect()?.shadows_page_tables();
+        Ok(Self { watchdog, sandbox, clean, current, scratch, pristine: true, shadowed, replaced: 0, start_times })
     }
 
     /// The state that runs start from.
     #[must_use]
     pub fn clean(&self) -> &Snapshot {
         &self.clean
+    }
+
+    /// How often its virtual machine had to be replaced, because a run left page tables that no honest guest leaves.
+    #[must_use]
+    pub fn replaced(&self) -> u64 {
+        self.replaced
     }
 
     /// How long the start took.
@@ -94,9 +117,9 @@ impl MicroVm {
     /// [`BridgeError::SnapshotFailed`]: also when the last run did not come to its end.
     pub fn capture(&mut self) -> Result<Snapshot, BridgeError> {
         let memory = boot::take(&mut self.sandbox)?;
-        let window = self.window.ok_or_else(|| BridgeError::SnapshotFailed { reason: "nothing has run yet".into() })?;
+        let end = self.scratch.ok_or_else(|| BridgeError::SnapshotFailed { reason: "nothing has run yet".into() })?;
         boot::restore(&mut self.sandbox, &memory)?;
-        let facts = Facts { first_page: window.next_page()?, ..self.clean.facts().clone() };
+        let facts = Facts { first_page: OutputWindow::open(end)?.next_page()?, ..self.clean.facts().clone() };
         Ok(Snapshot::new(memory, facts))
     }
 
@@ -105,38 +128,59 @@ impl MicroVm {
     /// # Errors
     /// [`BridgeError::RestoreFailed`].
     pub fn adopt(&mut self, clean: &Snapshot) -> Result<(), BridgeError> {
-        boot::restore(&mut self.sandbox, &clean.memory)?;
-        self.clean = clean.clone();
-        self.pristine = true;
+        if clean.facts().memory_bytes != self.clean.facts().memory_bytes {
+            // Hyperlight takes another piece of memory for scratch.
+            self.scratch = None;
+        }
+        let (start_times, replaced) = (self.start_times, self.replaced);
+        *self = Self { start_times, replaced, ..Self::from_snapshot(clean)? };
         Ok(())
     }
 
-    /// Brings the clean state back. Every run does it; alone it is for measuring.
+    /// Brings the clean state back, in a new virtual machine where the last run could reach into the next. Every run does it;
+    /// alone it is for measuring.
     ///
     /// # Errors
-    /// [`BridgeError::RestoreFailed`].
+    /// [`BridgeError::RestoreFailed`], [`BridgeError::SnapshotFailed`].
     pub fn restore(&mut self) -> Result<Duration, BridgeError> {
         let begin = Instant::now();
-        boot::restore(&mut self.sandbox, &self.clean.memory)?;
+        let prepared = match self.clean.prepared.get() {
+            Some(prepared) => prepared,
+            None => {
+                let made = Prepared::of(&self.clean)?;
+                self.clean.prepared.get_or_init(|| made)
+            }
+        };
+        match self.scratch {
+            Some(end) if self.pristine || !self.shadowed || prepared.tables_are_honest(end)? => {
+                boot::restore(&mut self.sandbox, &self.clean.memory)?;
+                prepared.write(end)?;
+            }
+            // Its tables are not what they should be, or cannot be looked at.
+            _ => {
+                let (start_times, replaced) = (self.start_times, self.replaced + 1);
+                *self = Self { start_times, replaced, ..Self::from_snapshot(&self.clean)? };
+            }
+        }
         self.pristine = true;
         Ok(begin.elapsed())
     }
 
-    /// Runs code from the clean state.
+    /// Brings the clean state back unless it is there already; how long that took. To be called before every run, and before
+    /// [`Self::waker`].
     ///
     /// # Errors
-    /// Those of [`Self::restore`], [`BridgeError::CodeTooLong`], [`BridgeError::InputsTooLarge`],
-    /// [`BridgeError::CallFailed`], [`BridgeError::OutputUnreadable`]. Whatever the code does is a report.
-    pub fn run(&mut self, request: RunRequest) -> Result<RunReport, BridgeError> {
-        let restore = if self.pristine { Duration::ZERO } else { self.restore()? };
-        self.run_warm(request, restore)
+    /// Those of [`Self::restore`].
+    pub fn make_ready(&mut self) -> Result<Duration, BridgeError> {
+        if self.pristine { Ok(Duration::ZERO) } else { self.restore() }
     }
 
-    /// Runs code in whatever state the last run left. Only for measuring what a restore costs.
+    /// Runs code in the state that there is: the clean one after [`Self::make_ready`], which took `restore`.
     ///
     /// # Errors
-    /// As [`Self::run`].
-    pub fn run_warm(&mut self, request: RunRequest, restore: Duration) -> Result<RunReport, BridgeError> {
+    /// [`BridgeError::CodeTooLong`], [`BridgeError::InputsTooLarge`], [`BridgeError::CallFailed`],
+    /// [`BridgeError::OutputUnreadable`]. Whatever the code does is a report.
+    pub fn run(&mut self, request: RunRequest, restore: Duration) -> Result<RunReport, BridgeError> {
         let inputs = encode_inputs(&request.inputs)?;
         if request.code.len() + inputs.len() > MAX_MESSAGE_BYTES {
             return Err(BridgeError::CodeTooLong {
@@ -158,21 +202,22 @@ impl MicroVm {
             watchdog.watch(&request.stop, deadline, || execute(sandbox, run_id, &limits, tools, inputs, request.code))
         };
         let called = if run.services.wants_output() {
-            output_follower::follow(&*run.services, self.window, run_id, call)
+            output_follower::follow(&*run.services, self.scratch, run_id, call)
         } else {
             call()
         };
         self.current.set(None);
         let duration = begin.elapsed();
-        if self.window.is_none() {
-            self.window = match OutputWindow::find(run_id) {
-                Ok(window) => Some(window),
+        if self.scratch.is_none() {
+            self.scratch = match OutputWindow::find(run_id) {
+                Ok(end) => Some(end),
                 // A run that was stopped before it began has written nothing that could be found.
                 Err(error) if called.is_ok() => return Err(error),
                 Err(_) => None,
             };
         }
-        let window = self.window.as_ref();
+        let window = self.scratch.map(OutputWindow::open).transpose()?;
+        let window = window.as_ref();
         let [stdout, stderr] = window.map_or_else(|| Ok(Default::default()), |window| window.read(run_id))?;
         let called = match called {
             Ok(length) => Ok(window.map_or_else(|| Ok(Vec::new()), |window| window.outcome(length))?),

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::output_window::OutputWindow;
 use crate::run::HostServices;
+use crate::scratch::ScratchEnd;
 
 /// Between two looks at the window.
 const INTERVAL: Duration = Duration::from_millis(20);
@@ -33,17 +34,18 @@ impl Place {
     }
 }
 
-/// Calls `run` and hands over what it prints meanwhile. `window` is where to look, when that is known already.
-pub fn follow<T>(services: &dyn HostServices, window: Option<OutputWindow>, run_id: u64, run: impl FnOnce() -> T) -> T {
+/// Calls `run` and hands over what it prints meanwhile. `end` is that of the sandbox's
+/// scratch, when it is known already.
+pub fn follow<T>(services: &dyn HostServices, end: Option<ScratchEnd>, run_id: u64, run: impl FnOnce() -> T) -> T {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let follower = thread::Builder::new().name("wcpod-output".into()).spawn_scoped(scope, || {
-            let (mut window, mut places) = (window, [Place::default(), Place::default()]);
+            let (mut scratch, mut places) = (end, [Place::default(), Place::default()]);
             while !ended.load(Ordering::Acquire) {
                 thread::park_timeout(INTERVAL);
-                look(services, &mut window, run_id, &mut places, false);
+                look(services, &mut scratch, run_id, &mut places, false);
             }
-            look(services, &mut window, run_id, &mut places, true);
+            look(services, &mut scratch, run_id, &mut places, true);
         });
         let result = run();
         ended.store(true, Ordering::Release);
@@ -56,15 +58,15 @@ pub fn follow<T>(services: &dyn HostServices, window: Option<OutputWindow>, run_
 
 fn look(
     services: &dyn HostServices,
-    window: &mut Option<OutputWindow>,
+    scratch: &mut Option<ScratchEnd>,
     run_id: u64,
     places: &mut [Place; 2],
     end: bool,
 ) {
-    if window.is_none() {
-        *window = OutputWindow::find(run_id).ok();
+    if scratch.is_none() {
+        *scratch = OutputWindow::find(run_id).ok();
     }
-    let Some(window) = window else { return };
+    let Some(Ok(window)) = scratch.map(OutputWindow::open) else { return };
     for (to_stderr, place) in [false, true].into_iter().zip(places) {
         let Ok((bytes, written)) = window.read_since(run_id, to_stderr, place.seen) else { continue };
         let lost = written.saturating_sub(place.seen).saturating_sub(bytes.len() as u64);

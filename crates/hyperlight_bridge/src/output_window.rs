@@ -1,35 +1,21 @@
 //! Reads what a run printed, also after it was killed.
 //!
-//! The guest writes its output to a window at a fixed place in its scratch memory (`guest/runtime/src/output_window.rs`).
-//! Scratch is ordinary memory of this process, but Hyperlight 0.18 has no way to read it from outside: writable mappings of
-//! our own are refused, and a host call for every line would cost more than the run. So the window is found once, by a
-//! magic number and a random run id, among this process's own mappings, and read through `/proc/self/mem`: no `unsafe`, and
-//! an address that is no longer mapped is an error, not a crash. Everything in the window is the guest's word.
-use std::fs::{self, File};
-use std::os::unix::fs::FileExt;
-
+//! The guest writes its output to a window at a fixed place in its scratch memory (`guest/runtime/src/output_window.rs`). A
+//! host call for every line would cost more than the run. The window is found once, by a magic number and a random run id,
+//! at the end of one of this process's own mappings (`scratch`). Everything in it is the guest's word.
 use crate::error::BridgeError;
+use crate::scratch::{PAGE, Scratch, ScratchEnd};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"wcpodout");
-const PAGE: u64 = 4096;
 /// Distance of the window's begin from the end of scratch.
 const FROM_END: u64 = (12 + 1160) * PAGE;
-/// Distance of Hyperlight's page allocator word from the end of scratch (`SCRATCH_TOP_ALLOCATOR_OFFSET`).
-const ALLOCATOR_FROM_END: u64 = 0x10;
 const STREAM_BYTES: u64 = 256 * PAGE;
 const PART_BYTES: u64 = STREAM_BYTES / 2;
 const OUTCOME: u64 = PAGE + 2 * STREAM_BYTES;
 const OUTCOME_BYTES: u64 = 1160 * PAGE - OUTCOME;
-const HEADER_BYTES: usize = 64;
 
 /// The most that is kept of one stream, in bytes.
 pub const MAX_STREAM_BYTES: u64 = STREAM_BYTES;
-
-/// Where the window of one sandbox is in this process.
-#[derive(Debug, Clone, Copy)]
-pub struct OutputWindow {
-    address: u64,
-}
 
 /// What a run wrote to one stream.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -50,26 +36,39 @@ impl Captured {
     }
 }
 
+/// The window of one sandbox, opened for a few looks.
+pub(crate) struct OutputWindow {
+    scratch: Scratch,
+}
+
 struct Header {
     run_id: u64,
     streams: [[u64; 3]; 2],
 }
 
 impl OutputWindow {
-    /// Finds the window that carries `run_id`.
+    /// Where the scratch memory ends whose window carries `run_id`.
     ///
     /// # Errors
     /// [`BridgeError::OutputUnreadable`].
-    pub fn find(run_id: u64) -> Result<Self, BridgeError> {
-        let unreadable = |reason: String| BridgeError::OutputUnreadable { reason };
-        let maps = fs::read_to_string("/proc/self/maps").map_err(|error| unreadable(error.to_string()))?;
-        let memory = open_memory()?;
-        maps.lines()
-            .filter_map(writable_end)
-            .filter_map(|end| end.checked_sub(FROM_END))
-            .map(|address| Self { address })
-            .find(|window| window.header(&memory).is_some_and(|header| header.run_id == run_id))
-            .ok_or_else(|| unreadable("no mapping of this process carries the guest's mark".into()))
+    pub fn find(run_id: u64) -> Result<ScratchEnd, BridgeError> {
+        let unreadable =
+            || BridgeError::OutputUnreadable { reason: "no mapping of this process carries the guest's mark".into() };
+        let candidates = ScratchEnd::candidates()?;
+        let mut window = Self::open(*candidates.first().ok_or_else(unreadable)?)?;
+        let carries = |end: &ScratchEnd| {
+            window.scratch.move_to(*end);
+            window.header().is_some_and(|header| header.run_id == run_id)
+        };
+        candidates.into_iter().find(carries).ok_or_else(unreadable)
+    }
+
+    /// Opens the window of the sandbox whose scratch ends there.
+    ///
+    /// # Errors
+    /// [`BridgeError::OutputUnreadable`].
+    pub fn open(end: ScratchEnd) -> Result<Self, BridgeError> {
+        Ok(Self { scratch: end.open(false)? })
     }
 
     /// What the run `run_id` wrote to standard output and to standard error. Empty when the window carries another run.
@@ -77,19 +76,14 @@ impl OutputWindow {
     /// # Errors
     /// [`BridgeError::OutputUnreadable`].
     pub fn read(&self, run_id: u64) -> Result<[Captured; 2], BridgeError> {
-        let memory = open_memory()?;
-        let header = match self.header(&memory) {
+        let header = match self.header() {
             Some(header) if header.run_id == run_id => header,
             _ => return Ok(Default::default()),
         };
         let mut captured = [Captured::default(), Captured::default()];
         for (index, [written, head, tail]) in header.streams.into_iter().enumerate() {
-            let base = self.address + PAGE + index as u64 * STREAM_BYTES;
-            captured[index] = capture(written, head, tail, |offset, bytes| {
-                memory
-                    .read_exact_at(bytes, base + offset)
-                    .map_err(|error| BridgeError::OutputUnreadable { reason: format!("{error} at the guest's output") })
-            })?;
+            let begin = FROM_END - PAGE - index as u64 * STREAM_BYTES;
+            captured[index] = capture(written, head, tail, |offset, bytes| self.scratch.read(begin - offset, bytes))?;
         }
         Ok(captured)
     }
@@ -110,9 +104,7 @@ impl OutputWindow {
     /// [`BridgeError::OutputUnreadable`].
     pub fn outcome(&self, length: u64) -> Result<Vec<u8>, BridgeError> {
         let mut record = vec![0; usize::try_from(length.min(OUTCOME_BYTES)).unwrap_or(0)];
-        open_memory()?
-            .read_exact_at(&mut record, self.address + OUTCOME)
-            .map_err(|error| BridgeError::OutputUnreadable { reason: error.to_string() })?;
+        self.scratch.read(FROM_END - OUTCOME, &mut record)?;
         Ok(record)
     }
 
@@ -121,33 +113,13 @@ impl OutputWindow {
     /// # Errors
     /// [`BridgeError::OutputUnreadable`].
     pub fn next_page(&self) -> Result<u64, BridgeError> {
-        let mut word = [0; 8];
-        open_memory()?
-            .read_exact_at(&mut word, self.address + FROM_END - ALLOCATOR_FROM_END)
-            .map_err(|error| BridgeError::OutputUnreadable { reason: error.to_string() })?;
-        Ok(u64::from_le_bytes(word))
+        Ok(self.scratch.bookkeeping()?.next_page)
     }
 
-    fn header(&self, memory: &File) -> Option<Header> {
-        let mut bytes = [0; HEADER_BYTES];
-        memory.read_exact_at(&mut bytes, self.address).ok()?;
-        let words: Vec<u64> =
-            bytes.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?))).collect();
-        let [magic, run_id, a, b, c, d, e, f] = words.try_into().ok()?;
+    fn header(&self) -> Option<Header> {
+        let [magic, run_id, a, b, c, d, e, f] = self.scratch.words(FROM_END).ok()?;
         (magic == MAGIC).then_some(Header { run_id, streams: [[a, b, c], [d, e, f]] })
     }
-}
-
-fn open_memory() -> Result<File, BridgeError> {
-    File::open("/proc/self/mem")
-        .map_err(|error| BridgeError::OutputUnreadable { reason: format!("/proc/self/mem: {error}") })
-}
-
-/// End of a mapping that is readable and writable, from a line of /proc/self/maps.
-fn writable_end(line: &str) -> Option<u64> {
-    let (range, rest) = line.split_once(' ')?;
-    let (_, end) = range.split_once('-')?;
-    rest.starts_with("rw").then(|| u64::from_str_radix(end, 16).ok()).flatten()
 }
 
 /// The bytes of a stream from `seen` on: of its head, its tail, or both.
@@ -246,13 +218,6 @@ mod tests {
         assert_eq!(since(&stream, 10), b"yz");
         assert_eq!(since(&stream, 12), b"");
         assert_eq!(since(&stream, u64::MAX), b"");
-    }
-
-    #[test]
-    fn only_writable_mappings_are_looked_at() {
-        assert_eq!(writable_end("7f00-7fff rw-p 00000000 00:00 0"), Some(0x7fff));
-        assert_eq!(writable_end("7f00-7fff r--p 00000000 00:00 0"), None);
-        assert_eq!(writable_end("nonsense"), None);
     }
 
     #[test]

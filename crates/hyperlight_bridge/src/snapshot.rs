@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use hyperlight_host::sandbox::snapshot::{OciTag, Snapshot as Memory};
 use serde::{Deserialize, Serialize};
@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::BridgeError;
 use crate::guest_image::INTERFACE_VERSION;
 use crate::hypervisor::Hypervisor;
+use crate::prepared::Prepared;
 
 /// Namespace of our metadata.
 const NAMESPACE: &str = "wcpod-v1";
@@ -49,12 +50,14 @@ pub struct Facts {
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) memory: Arc<Memory>,
+    /// Made when it is restored for the first time.
+    pub(crate) prepared: Arc<OnceLock<Prepared>>,
     facts: Facts,
 }
 
 impl Snapshot {
     pub(crate) fn new(memory: Arc<Memory>, facts: Facts) -> Self {
-        Self { memory, facts }
+        Self { memory, prepared: Arc::default(), facts }
     }
 
     /// What is known of it.
@@ -108,7 +111,7 @@ impl Snapshot {
         if !unchanged {
             remember(folder, &seen);
         }
-        Ok(Self { memory: Arc::new(memory), facts })
+        Ok(Self::new(Arc::new(memory), facts))
     }
 }
 

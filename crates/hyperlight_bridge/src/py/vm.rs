@@ -191,6 +191,11 @@ impl MicroVm {
         self.known_pages
     }
 
+    /// How often its virtual machine had to be replaced.
+    fn replaced(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |vm| Ok(vm.replaced()))
+    }
+
     /// Brings the clean snapshot back; seconds it took.
     fn restore(&self, py: Python<'_>) -> PyResult<f64> {
         self.with(py, |vm| Ok(vm.restore()?.as_secs_f64()))
@@ -238,8 +243,10 @@ impl MicroVm {
             stop: Arc::clone(&stop.inner),
         };
         let report = self.with(py, |vm| {
+            // Only for measuring what a restore costs, a run may begin in the state that the last one left.
+            let restore = if warm { Duration::ZERO } else { vm.make_ready()? };
             *stop.wake.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(vm.waker()));
-            let report = if warm { vm.run_warm(request, Duration::ZERO) } else { vm.run(request) };
+            let report = vm.run(request, restore);
             *stop.wake.lock().unwrap_or_else(PoisonError::into_inner) = None;
             report
         })?;

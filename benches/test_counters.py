@@ -1,0 +1,53 @@
+"""What the kernel counts while print(1) runs. Counts are steadier than times on a shared machine."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+RUNS = 200
+EVENTS = {
+    "kvmmmu:kvm_mmu_spte_requested": "pages mapped by the hypervisor",
+    "kvm:kvm_page_fault": "nested page faults",
+    "kvm:kvm_emulate_insn": "emulated instructions",
+    "kvm:kvm_inj_exception": "exceptions given to the guest",
+    "kvm:kvm_userspace_exit": "exits to the host",
+    "page-faults": "page faults of the host",
+}
+PROGRAM = """
+import sys
+from wcpod import Sandbox, _bridge
+with Sandbox() as sandbox:
+    for _ in range(5):
+        sandbox.run("print(1)")
+    warm = sys.argv[2] == "warm"
+    for _ in range(int(sys.argv[1])):
+        sandbox._run("print(1)", None, None, None, session=None, agent=None, stop=_bridge.Stop(), warm=warm)
+"""
+
+
+def counted(runs: int, kind: str) -> dict[str, int]:
+    """Of a process that makes so many runs, by event."""
+    command = ["perf", "stat", "-x,", "-e", ",".join(EVENTS), sys.executable, "-c", PROGRAM, str(runs), kind]
+    done = subprocess.run(command, capture_output=True, text=True)
+    if done.returncode != 0:
+        pytest.skip(f"the kernel does not tell: {done.stderr.strip().splitlines()[-1]}")
+    fields = [line.split(",") for line in done.stderr.splitlines() if line.count(",") > 3]
+    return {each[2]: int(each[0]) for each in fields if each[0].isdigit()}
+
+
+@pytest.mark.parametrize("kind", ["restore + run", "warm"])
+def test_counters(benchmark: Any, kind: str) -> None:
+    """counted by the kernel in one run of print(1)"""
+    if shutil.which("perf") is None:
+        pytest.skip("perf is not installed")
+    few, many = counted(0, kind), counted(RUNS, kind)
+    for event, name in EVENTS.items():
+        if many.get(event, 0) > few.get(event, 0):
+            benchmark.extra_info[name] = round((many[event] - few.get(event, 0)) / RUNS)
+    benchmark.extra_info["counted"] = RUNS
+    benchmark.pedantic(lambda: None, rounds=1)
