@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help run test test-rust test-python test-nested guest extension install wheel bench soak cpython-tests fuzz lint format doctor clean
+.PHONY: help run test test-rust test-python test-nested guest extension install wheel bench bench-nested soak cpython-tests fuzz lint format doctor clean
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -29,7 +29,7 @@ test-python: install ## Tests of the Python package, on this machine's /dev/kvm
 	$(BIN)/pytest --require-microvm
 
 test-nested: install ## The micro-VM tests under stock KVM inside QEMU's software processor
-	tests/nested/run $(BIN)/python tests/sandbox -m microvm --require-microvm --slowness 12 -o timeout=600 --color=no
+	tests/nested/run $(BIN)/python -m pytest -p no:cacheprovider tests/sandbox -m microvm --require-microvm --slowness 12 -o timeout=600 --color=no
 
 guest: $(VENV)/.ready ## Build the guest image from source (GUEST_PACKAGES="humanize==4.12" adds pure-Python packages)
 	$(BIN)/python guest/build.py --packages "$(GUEST_PACKAGES)"
@@ -62,6 +62,11 @@ bench: install ## Measure everything, and write the figures into SPECIFICATION.m
 	cargo bench --locked --quiet -p egress --bench call > dist/fetch.txt
 	$(BIN)/python benches/fetch_specification.py dist/fetch.txt
 	$(BIN)/python benches/plots.py dist/bench.json
+
+bench-nested: install ## Measure beside hyperlight-sandbox under stock KVM inside QEMU, and write the figures
+	$(BIN)/pip install --quiet --constraint constraints.txt --upgrade --target dist/peer --group peer
+	NESTED_SITE=dist/peer tests/nested/run $(BIN)/python benches/stock_kvm.py | tee dist/stock_kvm.txt
+	$(BIN)/python benches/specification.py --stock-kvm dist/stock_kvm.txt
 
 screenshots: install ## Make the pictures in docs/images
 	$(BIN)/python docs/screenshots.py

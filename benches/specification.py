@@ -1,4 +1,7 @@
-"""Writes the measured part of SPECIFICATION.md from a benchmark run: `python benches/specification.py RESULTS.json`."""
+"""Writes the measured parts of SPECIFICATION.md.
+
+`python benches/specification.py RESULTS.json` from a run of the suite, `--stock-kvm OUTPUT` from that of stock_kvm.py.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-BEGIN, END = "<!-- measured: begin -->", "<!-- measured: end -->"
+MEASURED, STOCK_KVM = "measured", "measured on stock KVM"
 COMMAND = "make bench"
 
 
@@ -45,12 +48,20 @@ def titles() -> dict[str, str]:
     return found
 
 
-def main() -> None:
-    results = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
+def write(part: str, lines: list[str]) -> None:
+    """Puts lines between the marks of a part."""
+    path = ROOT / "SPECIFICATION.md"
+    begin, end = f"<!-- {part}: begin -->", f"<!-- {part}: end -->"
+    before, _, rest = path.read_text(encoding="utf-8").partition(begin)
+    _, _, after = rest.partition(end)
+    path.write_text(f"{before}{begin}\n{chr(10).join(lines)}\n{end}{after}", encoding="utf-8")
+    print(f"{path.name}: {len(lines)} lines written")
+
+
+def suite(results: dict[str, Any]) -> list[str]:
     machine, known = results["machine_info"], titles()
-    lane = "native" if len(sys.argv) < 3 else sys.argv[2]
-    lines = [
-        f"Lane: {lane}. Hypervisor `{machine['hypervisor']}`, interpreter in {machine['privilege_mode']}. "
+    return [
+        f"Lane: native. Hypervisor `{machine['hypervisor']}`, interpreter in {machine['privilege_mode']}. "
         f"Machine: {machine['processor']}, Linux {machine['release']}, shared with other work. "
         f"Date: {results['datetime'][:10]}. Command: `{COMMAND}`. Times in milliseconds.",
         "",
@@ -58,12 +69,44 @@ def main() -> None:
         "|---|---|---|---|---|",
         *(row(benchmark, known) for benchmark in results["benchmarks"]),
     ]
-    path = ROOT / "SPECIFICATION.md"
-    text = path.read_text(encoding="utf-8")
-    before, _, rest = text.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    path.write_text(f"{before}{BEGIN}\n{chr(10).join(lines)}\n{END}{after}", encoding="utf-8")
-    print(f"{path.name}: {len(results['benchmarks'])} rows written")
+
+
+BARS = {"restore": 0.3, "restore + run": 0.5, "warm run": 0.7}
+
+
+def stock_kvm(result: dict[str, Any]) -> list[str]:
+    lines = [
+        f"Lane: stock KVM, `{result['hypervisor']}` (kvm_amd) inside QEMU's software processor (`-cpu EPYC`, a core), "
+        f"interpreter in {result['privilege_mode']}. Date: {result['date']}. Command: `make bench-nested`. "
+        "Times are the emulator's: compare them only with each other.",
+        "",
+        "| `print(1)` | wcpod: median, p99 | hyperlight-sandbox 0.8.0: median, p99 | count each | ratio | bar |",
+        "|---|---|---|---|---|---|",
+    ]
+    for what, times in result["seconds"].items():
+        shown, medians = [], []
+        for who in ("wcpod", "peer"):
+            ordered = sorted(times[who])
+            medians.append(statistics.median(ordered))
+            shown.append(f"{milliseconds(medians[-1])} ms, {milliseconds(ordered[int(len(ordered) * 0.99)])} ms")
+        ratio = medians[0] / medians[1]
+        bar = f"at most {BARS[what]} ×" + (": **not met**" if ratio > BARS[what] else "")
+        lines.append(f"| {what} | {shown[0]} | {shown[1]} | {len(times['wcpod'])} | {ratio:.2f} × | {bar} |")
+    for name in result["counts"]["wcpod"]:
+        ours, peer = (result["counts"][who][name] for who in ("wcpod", "peer"))
+        lines.append(f"| restore + run: {name} | {ours} | {peer} | 20 | | |")
+    return lines
+
+
+def main() -> None:
+    if sys.argv[1] == "--stock-kvm":
+        output = Path(sys.argv[2]).read_text(encoding="utf-8").splitlines()
+        found = [line for line in output if line.startswith("@bench ")]
+        if not found:
+            sys.exit(f"{sys.argv[2]} has no result: the run did not come to its end")
+        write(STOCK_KVM, stock_kvm(json.loads(found[-1].removeprefix("@bench "))))
+    else:
+        write(MEASURED, suite(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))
 
 
 if __name__ == "__main__":

@@ -37,7 +37,10 @@ def main() -> None:
                 shutil.copy2(file.locate(), target)
     ignored = shutil.ignore_patterns("__pycache__", ".*_cache", ".*cache", "podcast")
     shutil.copytree(PROJECT / "python" / "wcpod", root / "project" / "python" / "wcpod", ignore=ignored)
-    shutil.copytree(PROJECT / "tests", root / "project" / "tests", ignore=ignored)
+    for folder in ("tests", "benches"):
+        shutil.copytree(PROJECT / folder, root / "project" / folder, ignore=ignored)
+    for extra in sys.argv[2:]:
+        shutil.copytree(extra, site, ignore=ignored, dirs_exist_ok=True)
     shutil.copy2(PROJECT / "pyproject.toml", root / "project" / "pyproject.toml")
 
 

@@ -5,7 +5,6 @@ Short forms run always; `make soak` runs the long ones.
 
 from __future__ import annotations
 
-import json
 import os
 import random
 import signal
@@ -17,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from test_exec_cases import CASES, PAGES, check
 
-from wcpod import Limits, Sandbox, _bridge
+from wcpod import FetchPolicy, Limits, Sandbox, _bridge
 
 pytestmark = pytest.mark.microvm
 
-CASES = json.loads((Path(__file__).parent.parent / "cases" / "exec.json").read_text(encoding="utf-8"))
-ROUGH = ["X02", "X11", "X13", "X14", "X18f", "X19b", "X35a", "X36", "X37", "X40"]
+STATE_LEFT = next(case[2] for case in CASES if case[0] == "X35b")
 
 
 @pytest.fixture(scope="module")
@@ -50,15 +49,21 @@ def test_memory_stays_flat(soak: bool, slowness: float) -> None:
     assert slope < (1 if soak else 4), f"{slope:.2f} KiB a run"
 
 
-def test_rough_code_in_any_order_leaves_nothing_behind(soak: bool, slowness: float) -> None:
-    codes = {case[0]: case[2] for case in CASES}
-    with Sandbox(limits=Limits(seconds=10 * slowness)) as made:
-        clean = made.run(codes["X35b"]).stdout
-        order = random.Random(20260611)
-        for _ in range(200 if soak else 3):
-            for name in order.sample(ROUGH, len(ROUGH)):
-                made.run(codes[name])
-                assert made.run(codes["X35b"]).stdout == clean, f"after {name}"
+def test_every_case_in_any_order_leaves_nothing_behind(soak: bool, slowness: float) -> None:
+    order = random.Random(20260611)
+    rounds = 200 if soak else 1
+    begin = resident_kib()
+    with Sandbox(policy=FetchPolicy.bbc(), archive=PAGES) as made:
+        clean = made.run(STATE_LEFT, limits=Limits(seconds=5 * slowness)).stdout
+        for _ in range(rounds):
+            for name, _, code, expect in order.sample(CASES, len(CASES)):
+                seconds = (0.4 if "timeout" in expect.get("kind", "") else 5) * slowness
+                start = time.monotonic()
+                result = made.run(code, limits=Limits(seconds=seconds))
+                check(result, expect, time.monotonic() - start, seconds, slowness)
+                assert made.run(STATE_LEFT, limits=Limits(seconds=5 * slowness)).stdout == clean, f"after {name}"
+        assert made._vm.replaced() == 0
+    print(f"{rounds} rounds of {len(CASES)} cases, resident memory {resident_kib() - begin:+} KiB")
 
 
 def test_after_an_interrupt_at_any_moment_the_next_run_is_right(soak: bool, slowness: float) -> None:

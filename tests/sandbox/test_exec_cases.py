@@ -15,6 +15,7 @@ import pytest
 from wcpod import ExecutionResult, FetchPolicy, Limits, Sandbox
 
 CASES = json.loads((Path(__file__).parent.parent / "cases" / "exec.json").read_text(encoding="utf-8"))
+PAGES = Path(__file__).parent.parent / "pages"
 SECONDS = 5.0
 KINDS = {"either": ("ok", "error", "timeout", "memory", "output", "crash")}
 
@@ -25,9 +26,6 @@ pytestmark = pytest.mark.microvm
 def box(slowness: float) -> Any:
     with Sandbox(limits=Limits(seconds=SECONDS * slowness), policy=FetchPolicy.bbc(), archive=PAGES) as made:
         yield made
-
-
-PAGES = Path(__file__).parent.parent / "pages"
 
 
 @pytest.mark.parametrize(("name", "code", "expect"), [(case[0], case[2], case[3]) for case in CASES])

@@ -6,6 +6,7 @@
 //! thrown away; a mapping of another page of the snapshot stays. No honest guest makes one: it only ever maps fresh pages
 //! of scratch, in place of a page or where there was none. So the host looks at the tables that a run left, and a virtual
 //! machine in which anything else is found is not used again.
+use std::collections::HashMap;
 use std::ops::Range;
 
 use crate::error::BridgeError;
@@ -18,7 +19,11 @@ const LEVELS: u32 = 4;
 /// More new tables than a run needs that fills the largest memory (3 GiB, a table for each 2 MiB).
 const MOST_NEW_TABLES: u32 = 4096;
 
-type Table = [u8; PAGE as usize];
+const TABLE: usize = PAGE as usize;
+/// Read at once.
+const READ_BYTES: usize = 16 * TABLE;
+
+type Table = [u8; TABLE];
 
 /// The tables that the clean state has.
 pub(crate) struct PageTables {
@@ -37,17 +42,39 @@ pub(crate) struct PageTables {
 impl PageTables {
     /// Whether all that changed in the tables since are mappings of scratch.
     pub fn are_honest(&self, scratch: &Scratch) -> Result<bool, BridgeError> {
-        let mut now = vec![0; self.dense];
-        scratch.read(from_end(self.begin), &mut now)?;
-        let mut look =
-            Look { before: self, now, left: MOST_NEW_TABLES, read: &|gpa, table| scratch.read(from_end(gpa), table) };
-        look.compare(self.root, LEVELS)
+        let changed = self.changed(scratch)?;
+        let read = |gpa, table: &mut Table| scratch.read(from_end(gpa), table);
+        Look { before: self, changed, left: MOST_NEW_TABLES, read: &read }.compare(self.root, LEVELS)
+    }
+
+    /// Those of the tables side by side that are not as they were, by address.
+    fn changed(&self, scratch: &Scratch) -> Result<HashMap<u64, Table>, BridgeError> {
+        let mut changed = HashMap::new();
+        let mut buffer = vec![0; READ_BYTES];
+        for (index, before) in self.bytes[..self.dense].chunks(READ_BYTES).enumerate() {
+            let begin = self.begin + (index * READ_BYTES) as u64;
+            let now = &mut buffer[..before.len()];
+            scratch.read(from_end(begin), now)?;
+            if before != now {
+                let tables = before.as_chunks::<TABLE>().0.iter().zip(now.as_chunks::<TABLE>().0);
+                let differ = (begin..).step_by(TABLE).zip(tables).filter(|(_, (before, now))| before != now);
+                changed.extend(differ.map(|(gpa, (_, now))| (gpa, *now)));
+            }
+        }
+        Ok(changed)
+    }
+
+    /// A table, and whether it is one of those side by side.
+    fn table(&self, gpa: u64) -> Option<(&Table, bool)> {
+        let offset = usize::try_from(gpa.checked_sub(self.begin)?).ok()?;
+        let table = self.bytes.get(offset..offset.checked_add(TABLE)?)?.first_chunk()?;
+        Some((table, offset < self.dense))
     }
 }
 
 struct Look<'a> {
     before: &'a PageTables,
-    now: Vec<u8>,
+    changed: HashMap<u64, Table>,
     left: u32,
     read: &'a dyn Fn(u64, &mut Table) -> Result<(), BridgeError>,
 }
@@ -55,19 +82,17 @@ struct Look<'a> {
 impl Look<'_> {
     /// A table that the clean state has.
     fn compare(&mut self, gpa: u64, level: u32) -> Result<bool, BridgeError> {
-        let Some(before) = page(&self.before.bytes, self.before.begin, gpa) else { return Ok(false) };
-        let mut other = [0; PAGE as usize];
-        let now = match page(&self.now, self.before.begin, gpa) {
-            Some(now) => now,
+        let Some((before, dense)) = self.before.table(gpa) else { return Ok(false) };
+        let now = match self.changed.get(&gpa) {
+            Some(now) => *now,
+            None if dense && level == 1 => return Ok(true),
+            None if dense => *before,
             None => {
-                (self.read)(gpa, &mut other)?;
-                &other
+                let mut now = [0; TABLE];
+                (self.read)(gpa, &mut now)?;
+                now
             }
         };
-        if level == 1 && before == now {
-            return Ok(true);
-        }
-        let now = *now;
         for (old, new) in entries(before).zip(entries(&now)) {
             if new & PRESENT == 0 {
                 continue;
@@ -98,7 +123,7 @@ impl Look<'_> {
             return Ok(false);
         }
         self.left -= 1;
-        let mut table = [0; PAGE as usize];
+        let mut table = [0; TABLE];
         (self.read)(frame, &mut table)?;
         for entry in entries(&table) {
             if entry & PRESENT != 0 && !self.is_fresh(entry, level - 1)? {
@@ -107,11 +132,6 @@ impl Look<'_> {
         }
         Ok(true)
     }
-}
-
-fn page(bytes: &[u8], begin: u64, gpa: u64) -> Option<&Table> {
-    let offset = usize::try_from(gpa.checked_sub(begin)?).ok()?;
-    bytes.get(offset..offset.checked_add(PAGE as usize)?)?.first_chunk()
 }
 
 fn entries(table: &Table) -> impl Iterator<Item = u64> {
@@ -130,7 +150,7 @@ mod tests {
 
     /// Root, level 3, level 2, level 1, one after the other; the last maps `SNAPSHOT` at index 7.
     fn tables() -> Vec<u8> {
-        let mut bytes = vec![0; 4 * PAGE as usize];
+        let mut bytes = vec![0; 4 * TABLE];
         for level in 0..3 {
             put(&mut bytes, level, 3, (ROOT + (level as u64 + 1) * PAGE) | PRESENT);
         }
@@ -139,25 +159,30 @@ mod tests {
     }
 
     fn put(bytes: &mut [u8], table: usize, index: usize, entry: u64) {
-        let at = table * PAGE as usize + index * 8;
+        let at = table * TABLE + index * 8;
         bytes[at..at + 8].copy_from_slice(&entry.to_le_bytes());
     }
 
     /// Looks at changed tables; `others` are tables that the guest made at addresses of its choice.
     fn honest(change: impl FnOnce(&mut Vec<u8>), others: &[(u64, Table)]) -> bool {
-        let before =
-            PageTables { root: ROOT, begin: ROOT, bytes: tables(), dense: 4096 * 4, scratch: ROOT..ROOT + 64 * PAGE };
+        let bytes = tables();
+        let before = PageTables { root: ROOT, begin: ROOT, dense: bytes.len(), bytes, scratch: ROOT..ROOT + 64 * PAGE };
         let mut now = tables();
         change(&mut now);
+        let addresses = (ROOT..).step_by(TABLE).zip(now.as_chunks::<TABLE>().0);
+        let changed = addresses
+            .filter(|(gpa, now)| before.table(*gpa).unwrap().0 != *now)
+            .map(|(gpa, now)| (gpa, *now))
+            .collect();
         let read = |gpa, table: &mut Table| {
-            *table = others.iter().find(|(at, _)| *at == gpa).map_or([0; 4096], |(_, table)| *table);
+            *table = others.iter().find(|(at, _)| *at == gpa).map_or([0; TABLE], |(_, table)| *table);
             Ok(())
         };
-        Look { before: &before, now, left: 3, read: &read }.compare(ROOT, LEVELS).unwrap()
+        Look { before: &before, changed, left: 3, read: &read }.compare(ROOT, LEVELS).unwrap()
     }
 
     fn table(entries: &[(usize, u64)]) -> Table {
-        let mut table = vec![0; PAGE as usize];
+        let mut table = vec![0; TABLE];
         for (index, entry) in entries {
             put(&mut table, 0, *index, *entry);
         }
