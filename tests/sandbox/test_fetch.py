@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from wcpod import FetchPolicy, HostCall, Sandbox, extract_page
+from wcpod import FetchPolicy, HostCall, Limits, Sandbox, extract_page
 from wcpod.exceptions import FetchPolicyError
 
 PAGE = "https://www.bbc.com/sport/page"
@@ -129,10 +129,15 @@ def test_without_a_policy_there_is_no_network(sandbox: Sandbox) -> None:
 def test_the_audit_file_has_a_line_a_fetch(tmp_path: Path) -> None:
     (tmp_path / "pages").mkdir()
     path = tmp_path / "audit.jsonl"
-    with Sandbox(policy=FetchPolicy.bbc(), archive=archive(tmp_path / "pages"), audit=path) as made:
-        made.run(f"call_tool('fetch_url', url={PAGE!r})\ncall_tool('fetch_url', url='https://evil.example/')")
+    urls = [PAGE, "https://evil.example/", "https://www.bbc.com/over?the=limit"]
+    pages = archive(tmp_path / "pages")
+    with Sandbox(policy=FetchPolicy.bbc(), archive=pages, audit=path, limits=Limits(host_calls=2)) as made:
+        made.run(f"for url in {urls!r}: call_tool('fetch_url', url=url)")
     lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    assert [(line["url"], line["decision"]) for line in lines] == [(PAGE, "allow"), ("https://evil.example/", "block")]
+    assert [(line["url"], line["decision"]) for line in lines] == list(
+        zip(urls, ["allow", "block", "block"], strict=True)
+    )
+    assert lines[2]["reason"] == "this run has used up its 2 host calls"
 
 
 def test_a_policy_decides_without_a_network() -> None:
