@@ -44,21 +44,25 @@ def distributions(benchmarks: list[dict[str, Any]], note: str) -> None:
     figure.savefig(PLOTS / "distributions.svg")
 
 
+GROWTH = (
+    ("test_restore_by_memory", "memory limit, MiB", "restore, milliseconds"),
+    ("test_captured_state", "captured state, MiB", "restore + run, milliseconds"),
+    ("test_many_sandboxes", "sandboxes of one snapshot, in turn", "restore + run, milliseconds"),
+    ("test_throughput", "threads, a sandbox each", "runs a second"),
+)
+
+
 def growth(benchmarks: list[dict[str, Any]], note: str) -> None:
-    """How a restore grows with the memory limit, and throughput with threads."""
-    figure, (left, right) = plt.subplots(1, 2, figsize=(8, 3.2), layout="constrained")
-    for axes, name, label in (
-        (left, "test_restore_by_memory", "restore, milliseconds"),
-        (right, "test_throughput", "runs a second"),
-    ):
+    """How costs grow with memory limit, state and number of sandboxes, and throughput with threads."""
+    figure, panels = plt.subplots(2, 2, figsize=(8, 5.6), layout="constrained")
+    for axes, (name, across, up) in zip(panels.flat, GROWTH, strict=True):
         found = [each for each in benchmarks if each["name"].startswith(name + "[")]
         values = [statistics.median(seconds(each)) for each in found]
         ticks = [str(each["param"]) for each in found]
-        axes.plot(ticks, [value * 1e3 if axes is left else 1 / value for value in values], marker="o")
-        axes.set(ylabel=label, ylim=(0, None))
+        rate = up == "runs a second"
+        axes.plot(ticks, [1 / value if rate else value * 1e3 for value in values], marker="o")
+        axes.set(xlabel=across, ylabel=up, ylim=(0, None))
         axes.grid(alpha=0.3)
-    left.set_xlabel("memory limit, MiB")
-    right.set_xlabel("threads, a sandbox each")
     figure.suptitle(note, fontsize=9)
     figure.savefig(PLOTS / "growth.svg")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import statistics
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -45,7 +46,8 @@ def test_throughput(benchmark: Any, sandbox: Sandbox, threads: int) -> None:
 def test_restore_by_memory(benchmark: Any, memory_mib: int) -> None:
     """restore of a sandbox made for so much memory"""
     with Sandbox(limits=Limits(memory_mib=memory_mib)) as made:
-        made.run("print(1)")
+        for _ in range(3):
+            made.run("print(1)")
         benchmark(made._vm.restore)
 
 
@@ -64,5 +66,29 @@ def test_memory_of_further_sandboxes(benchmark: Any, sandbox: Sandbox) -> None:
         each.run("print(1)")
     benchmark.extra_info["KiB"] = round((resident_kib() - before) / len(made))
     benchmark.pedantic(lambda: None, rounds=1)
+    for each in made:
+        each.close()
+
+
+@pytest.mark.parametrize("kept_mib", [0, 4, 16, 40])
+def test_captured_state(benchmark: Any, sandbox: Sandbox, kept_mib: int) -> None:
+    """restore + run from a state that was captured with so many MiB in it"""
+    sandbox.run(f"kept = bytearray({kept_mib} << 20)")
+    with Sandbox(snapshot=sandbox.snapshot(of_last_run=True)) as made:
+        made.run("print(1)")
+        assert benchmark(made.run, "print(1)").stdout == "1\n"
+
+
+@pytest.mark.parametrize("count", [1, 8, 32, 128])
+def test_many_sandboxes(benchmark: Any, sandbox: Sandbox, count: int) -> None:
+    """restore + run with so many sandboxes of one snapshot, in turn"""
+    snapshot = sandbox.snapshot()
+    before = resident_kib()
+    made = [Sandbox(snapshot=snapshot) for _ in range(count)]
+    for each in made * 2:
+        each.run("print(1)")
+    benchmark.extra_info["KiB each"] = round((resident_kib() - before) / count)
+    turn = itertools.cycle(made)
+    assert benchmark(lambda: next(turn).run("print(1)")).stdout == "1\n"
     for each in made:
         each.close()

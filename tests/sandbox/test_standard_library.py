@@ -98,6 +98,30 @@ print(gzip.decompress(gzip.compress(b"a")), tree.fromstring("<a/>").tag, decimal
     assert result.stdout == "[1, 2]\nin place\n7 3\n(2,)\nb'a' a 0.25\n", result.stderr
 
 
+def test_command_lines_are_parsed_as_those_of_a_script(sandbox: Sandbox) -> None:
+    code = """\
+import argparse, sys
+parser = argparse.ArgumentParser()
+parser.add_argument("--n", type=int, default=3)
+print(parser.parse_args(), sys.argv)
+parser.parse_args(["--x"])
+"""
+    result = sandbox.run(code)
+    assert result.stdout == "Namespace(n=3) ['main.py']\n"
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (2, "main.py: error: unrecognized arguments: --x")
+
+
+def test_decimals_are_formatted_in_every_way(sandbox: Sandbox) -> None:
+    code = """\
+from decimal import Decimal
+print(f"{Decimal('-0.04'):z.1f} {Decimal('1234.5'):,.2f}")
+format(Decimal(1), "x")
+"""
+    result = sandbox.run(code)
+    assert result.stdout == "0.0 1,234.50\n"
+    assert result.stderr.splitlines()[-1].startswith("ValueError")
+
+
 def test_the_hash_seed_is_the_snapshots(sandbox: Sandbox) -> None:
     """The order of a set of strings can be known beforehand; everything that is random is not."""
     code = "print(hash('wcpod'), list({'a', 'b', 'c', 'd'}))"

@@ -1,8 +1,7 @@
-//! `wasi:cli`: no arguments, a home, no terminal, and an end that the embedder can tell
+//! `wasi:cli`: a name and no further arguments, a home, no terminal, and an end that the embedder can tell
 //! from a trap.
 use alloc::string::String;
 use alloc::vec;
-use alloc::vec::Vec;
 use core::fmt;
 
 use wasmtime::component::{LinkerInstance, Resource};
@@ -28,6 +27,9 @@ impl core::error::Error for Exit {}
 /// The component's home directory, the only thing in its environment.
 const HOME: &str = "/tmp";
 
+/// What the component finds as its own name: no CPython program has none, and `argparse` counts on it.
+const PROGRAM: &str = "main.py";
+
 /// A terminal; none is ever handed out.
 pub(crate) struct Terminal;
 
@@ -35,7 +37,7 @@ pub(crate) fn define<H: Host>(instance: &mut LinkerInstance<'_, Wasi<H>>, name: 
     match name {
         "environment" => {
             instance.func_wrap("get-environment", |_: Context<H>, (): ()| Ok((vec![("HOME", HOME)],)))?;
-            instance.func_wrap("get-arguments", |_: Context<H>, (): ()| Ok((Vec::<String>::new(),)))?;
+            instance.func_wrap("get-arguments", |_: Context<H>, (): ()| Ok((vec![PROGRAM],)))?;
             instance.func_wrap("initial-cwd", |_: Context<H>, (): ()| Ok((None::<String>,)))
         }
         "exit" => {

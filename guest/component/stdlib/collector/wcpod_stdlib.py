@@ -20,7 +20,7 @@ LIBRARY = "/lib/python3.14"
 LEFT_OUT = frozenset(
     """
     LICENSE.txt __hello__.py __phello__ __pycache__ _aix_support.py _android_support.py _apple_support.py
-    _ios_support.py _osx_support.py _pydatetime.py _pydecimal.py _pyio.py antigravity.py build-details.json
+    _ios_support.py _osx_support.py _pyio.py antigravity.py build-details.json
     config-3.14-wasm32-wasi ctypes curses ensurepip idlelib multiprocessing nturl2path.py pty.py pydoc_data
     site-packages ssl.py tkinter turtle.py turtledemo venv webbrowser.py
     """.split()
