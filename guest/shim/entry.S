@@ -335,9 +335,11 @@ trap_thunk:
 general_protection_ring3:
   push rax
   mov rax, [rsp + 16]           /* rip */
-  mov eax, [rax]
-  and eax, 0xfdff
-  cmp eax, 0x200f               /* mov from or to a control register: 0f 20, 0f 22 */
+  cmp byte ptr [rax], 0x0f
+  jne 1f
+  movzx eax, byte ptr [rax + 1]
+  and eax, 0xfd
+  cmp eax, 0x20                 /* mov from or to a control register: 0f 20, 0f 22 */
   jne 1f
   movabs rsp, PREPARED_MOVE_FRAME
   iretq
@@ -352,8 +354,7 @@ general_protection_entry:
   test byte ptr [rsp + 32], 3
   jz 2f
   mov rbx, [rsp + 24]
-  mov eax, [rbx]
-  cmp al, 0xef                  /* out dx, eax */
+  cmp byte ptr [rbx], 0xef      /* out dx, eax */
   jne 5f
   cmp dx, PORT_HALT
   je 3f
@@ -364,6 +365,7 @@ general_protection_entry:
   out dx, eax
   iretq
 5:
+  mov eax, [rbx]
   and eax, 0xffffff
   cmp eax, 0x39010f             /* invlpg [rcx] */
   jne 2f

@@ -9,7 +9,8 @@
  *   ...ff4000  log of faulting pages, 7 pages; ...ffb000 log of tables that needed the user bit, 1 page
  *   below      the output window (output_window.rs), then whatever the page allocator hands out
  *
- * Scratch is zero after a restore, so a zero in the shim state means "restored since". */
+ * Scratch is zero after a restore, so a zero in the shim state means "restored since". The host may write a prepared state
+ * there right away (crates/hyperlight_bridge/src/prepared.rs). */
 #ifndef WCPOD_LAYOUT_H
 #define WCPOD_LAYOUT_H
 
@@ -25,11 +26,15 @@
 #define FAULT_LOG_ENTRIES 3583
 #define TABLE_LOG 0xffffffffffffb000
 #define TABLE_LOG_ENTRIES 511
+#define STALE_ENTRIES TABLE_LOG /* the log is only kept before the clean state is taken */
 
 /* Linear memories of the component, 8 GiB of addresses each (4 GiB and a guard), mapped page by page as touched. */
 #define LINEAR_BASE 0x0000100000000000
 #define LINEAR_SHIFT 33
 #define LINEAR_MEMORIES 4
+
+/* Where Hyperlight's guest library maps the buffer of every call. */
+#define CALL_BUFFERS 0xfffffc0000000000
 
 #define STACK_TOP 0xffffff0000000000
 #define STACK_LIMIT 0xfffffe0000000000

@@ -99,8 +99,9 @@ SHIM static void prepared(void) {
   }
 }
 
-/* Copies the pages that a run is known to dirty before they fault one by one. */
+/* Copies the pages that a run is known to dirty before they fault one by one, and makes the tables that it needs. */
 SHIM static void copy_known_pages(u64 root) {
+  entry_made_for(root, CALL_BUFFERS);
   for (u64 i = 0; i < known.page_count; i++) {
     u64 address = known.pages[i];
     u64 *entry = entry_of(root, address);
@@ -125,11 +126,11 @@ SHIM static u64 *let_user_reach(u64 root, u64 address) {
   return entry;
 }
 
-/* Ring 0, before each entry to ring 3. Returns 1 when the tables are new and ring 3 must call ring3_after_restore. Every
+/* Ring 0, before each entry to ring 3. Returns 1 when ring 3 must call ring3_after_restore. Every
  * instruction here is emulated, so it does only what ring 3 cannot do for itself: it lets ring 3 reach the shim's code, the
  * stack that it begins on, and the table through which it can reach the other tables. */
 SHIM int shim_prepare_ring3(void) {
-  if (STATE->ready) return 0;
+  if (STATE->ready) return STATE->stale_count != 0;
   u64 root = read_cr3();
   u64 *code = let_user_reach(root, (u64)__start_shim_text); /* aligned so that its pages share a table */
   for (u64 page = (u64)__start_shim_text >> 12; page < ((u64)__stop_shim_text - 1) >> 12; page++) *++code |= USER;
@@ -166,6 +167,17 @@ SHIM static void reach_table(u64 root, u64 address) {
     if (table[i] & PRESENT) table[i] |= USER;
 }
 
+/* Writes the entries that the host named with what they hold. A hypervisor with shadow tables follows what the guest writes,
+ * not what the host wrote at the restore. */
+SHIM static void write_stale_entries(void) {
+  u64 *addresses = (u64 *)STALE_ENTRIES;
+  for (u64 i = 0; i < STATE->stale_count; i++) {
+    volatile u64 *entry = physical(addresses[i]);
+    *entry = *entry;
+  }
+  STATE->stale_count = 0;
+}
+
 /* What ring 0 returns to with one iretq. */
 SHIM static void prepare_frame(u64 *frame, char *handler) {
   frame[0] = (u64)handler;
@@ -178,6 +190,7 @@ SHIM static void prepare_frame(u64 *frame, char *handler) {
 /* Ring 3, natively: makes the tables reachable, puts the user bit back where a run is known to need it, copies the known
  * pages. A fault inside this function would overwrite its own stack, so whatever it touches is made reachable first. */
 SHIM void ring3_after_restore(void) {
+  if (STATE->ready) return write_stale_entries();
   u64 root = STATE->root, base = *(volatile u64 *)(SCRATCH_TOP_GVA - 0x18 + 1);
   u64 end = *(volatile u64 *)(SCRATCH_TOP_GVA - 0x10 + 1);
   /* The tables lie side by side. Their first one's alias is reachable, and so are its neighbours in the same 2 MiB; where

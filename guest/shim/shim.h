@@ -23,13 +23,14 @@ typedef unsigned long u64;
 #define NO_EXECUTE (1UL << 63)
 #define ADDRESS_MASK 0x000ffffffffff000UL
 
-/* Zero after a restore. */
+/* Zero after a restore, unless the host has written back what was prepared (prepared.rs). */
 struct shim_state {
   u64 root;         /* physical address of the root table */
   u64 mode;         /* MODE_RING3 once the tables were prepared for it; 0 is MODE_RING0 */
   u64 ready;        /* 1 once the tables and the known pages were prepared */
   u64 *alias;       /* the entry that maps the first table page (ring-3 mode) */
   u64 only_prepare; /* set by the host: halt once prepared */
+  u64 stale_count;  /* set by the host (ring-3 mode): so many entries to write anew, listed in STALE_ENTRIES */
 };
 /* What a run is known to touch; set by the runtime before the snapshot. As long as nothing is known, faults are logged. */
 struct known_touches {

@@ -122,7 +122,7 @@ SHIM void privileged_move(struct trap_frame *frame) {
 SHIM void shim_general_protection(struct trap_frame *frame) {
   const u8 *code = (const u8 *)frame->rip;
   int prefix = 0, rex_b = 0;
-  if ((frame->cs & 3) && (code[0] & 0xf0) == 0x40) {
+  if ((frame->cs & 3) && (code[0] & 0xf4) == 0x40) { /* without REX.R, which would name another control register */
     rex_b = (code[0] & 1) << 3;
     prefix = 1;
   }

@@ -1,6 +1,7 @@
-"""What a guest that broke out of its runtime could leave in the page tables, and that the next run does not see it.
+"""What a run leaves in the page tables, and that the next run does not see it.
 
-No code can do this: it takes a hole in the runtime. So the test plays the hostile guest, and writes where that would.
+Mappings of the snapshot's pages can only be changed by a guest that broke out of its runtime. So the test for those
+plays the hostile guest, and writes where that would.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import IO
 
 import pytest
 
-from wcpod import Sandbox
+from wcpod import Limits, Sandbox
 
 pytestmark = pytest.mark.microvm
 
@@ -85,6 +86,50 @@ def test_a_foreign_mapping_costs_the_run_its_virtual_machine() -> None:
         # With nested paging the processor follows the restored tables by itself.
         assert sandbox._vm.replaced() == (1 if sandbox.isolation.hypervisor == "kvm_pvm" else 0)
         assert sandbox.run("print('and another')").stdout == "and another\n"
+
+
+TOUCH = """
+import io
+
+REGION = 2 << 20  # that one table maps
+
+
+class Raw(io.RawIOBase):
+    # A buffer that nobody has touched yet: all of it is zeros.
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        for number, region in enumerate({order}, 1):
+            at = region * REGION + 300 * 4096
+            print(buffer[at], end=" ")
+            buffer[at] = number
+        print([buffer[region * REGION + 300 * 4096] for region in {order}])
+        return 0
+
+
+io.BufferedReader(Raw(), 64 << 20).read(1)
+"""
+
+
+def test_tables_of_a_run_are_not_seen_by_the_next() -> None:
+    """Runs that touch memory in different orders use the same pages as tables for different addresses."""
+    with Sandbox() as sandbox:
+        for order in ([10], [15, 10], [10, 15], [20, 15, 10], [12, 10], [10, 20, 12, 15], [*range(5, 30)], [29, 5]):
+            expected = f"{'0 ' * len(order)}{[*range(1, len(order) + 1)]}\n"
+            assert sandbox.run(TOUCH.format(order=order)).stdout == expected, order
+        assert sandbox._vm.replaced() == 0
+
+
+def test_a_captured_state_may_be_as_slow_as_it_likes_to_prepare() -> None:
+    """What a run installed runs no more than once for each run."""
+    hook = "import sys, time\nsys.addaudithook(lambda name, _: name == 'exec' and time.sleep(0.5))"
+    with Sandbox() as sandbox:
+        sandbox.run(hook)
+        sandbox.restore(sandbox.snapshot(of_last_run=True))
+        for _ in range(3):
+            result = sandbox.run("print(1)", limits=Limits(seconds=0.3))
+            assert (result.kind, result.usage.restore_seconds < 0.3) == ("timeout", True)
 
 
 def test_what_honest_runs_leave_is_let_through() -> None:

@@ -16,7 +16,7 @@ use crate::outcome::Outcome;
 use crate::output_window::OutputWindow;
 use crate::prepared::Prepared;
 use crate::run::RunLimits;
-use crate::scratch::ScratchEnd;
+use crate::scratch::{OwnScratch, ScratchEnd};
 use crate::snapshot::{Facts, Snapshot};
 use crate::stop::Stop;
 use crate::watchdog::Watchdog;
@@ -36,7 +36,7 @@ const BOOT_LIMIT: Duration = Duration::from_secs(120);
 /// found with.
 const REHEARSALS: [&str; 5] = ["print(1)", "print(1)", "1/0", "print(1)", "print(1)"];
 
-pub(crate) const REHEARSAL_LIMITS: RunLimits =
+const REHEARSAL_LIMITS: RunLimits =
     RunLimits { wall: BOOT_LIMIT, memory_bytes: u64::MAX, output_bytes: 4096, host_calls: 0 };
 
 /// What a clean state depends on besides image, versions and machine; part of the name that it is kept under.
@@ -58,22 +58,28 @@ pub struct StartTimes {
 
 /// A booted sandbox, restored to the clean state that was taken of it.
 pub(crate) struct Booted {
-    pub sandbox: Sandbox,
-    pub watchdog: Watchdog,
-    pub current: CurrentRun,
-    pub scratch: ScratchEnd,
+    pub built: Built,
     pub clean: Snapshot,
     pub times: StartTimes,
 }
 
 /// A virtual machine of a clean state.
-pub(crate) fn build(clean: &Snapshot) -> Result<(Sandbox, CurrentRun), BridgeError> {
+pub(crate) struct Built {
+    pub scratch: OwnScratch,
+    pub watchdog: Watchdog,
+    pub sandbox: Sandbox,
+    pub current: CurrentRun,
+}
+
+/// Makes one.
+pub(crate) fn build(clean: &Snapshot) -> Result<Built, BridgeError> {
+    let failed = |reason: String| BridgeError::SnapshotFailed { reason };
     let current = CurrentRun::default();
     let builder = SandboxBuilder::from_snapshot(Arc::clone(&clean.memory));
-    match host_functions::register(builder, &current).build() {
-        Ok(sandbox) => Ok((sandbox, current)),
-        Err(error) => Err(BridgeError::SnapshotFailed { reason: error.to_string() }),
-    }
+    let builder = host_functions::register(builder, &current);
+    let (sandbox, scratch) = OwnScratch::of_new(|| builder.build().map_err(|error| failed(error.to_string())))?;
+    let watchdog = watchdog(&sandbox).map_err(|error| failed(error.to_string()))?;
+    Ok(Built { scratch, watchdog, sandbox, current })
 }
 
 /// Boots `image`, rehearses, and takes the clean state.
@@ -85,18 +91,19 @@ pub(crate) fn boot(image: GuestImage, size: VmSize) -> Result<Booted, BridgeErro
     let (image_path, image_bytes) = image.into_parts();
     let path = image_path.as_path();
     let current = CurrentRun::default();
-    let scratch = SCRATCH_BYTES.saturating_add(usize::try_from(size.memory_bytes).unwrap_or(usize::MAX));
+    let scratch_bytes = SCRATCH_BYTES.saturating_add(usize::try_from(size.memory_bytes).unwrap_or(usize::MAX));
     let builder = SandboxBuilder::from_bytes(image_bytes)
         .heap_size(HEAP_BYTES)
-        .scratch_size(scratch)
+        .scratch_size(scratch_bytes)
         .g2h_buffer_size(TRANSPORT_BUFFER_BYTES)
         .g2h_pool_pages(TRANSPORT_PAGES)
         .g2h_queue_size(TRANSPORT_QUEUE)
         .h2g_buffer_size(TRANSPORT_BUFFER_BYTES)
         .h2g_pool_pages(TRANSPORT_PAGES)
         .h2g_queue_size(TRANSPORT_QUEUE);
-    let mut sandbox = host_functions::register(builder, &current).build().map_err(|error| boot_error(path, &error))?;
-    let watchdog = Watchdog::start(sandbox.interrupt_handle())
+    let builder = host_functions::register(builder, &current);
+    let (mut sandbox, scratch) = OwnScratch::of_new(|| builder.build().map_err(|error| boot_error(path, &error)))?;
+    let watchdog = watchdog(&sandbox)
         .map_err(|error| BridgeError::BootFailed { path: path.to_owned(), reason: error.to_string() })?;
     let stop = Arc::new(Stop::default());
     let privilege_ring = watchdog
@@ -106,14 +113,15 @@ pub(crate) fn boot(image: GuestImage, size: VmSize) -> Result<Booted, BridgeErro
         })
         .map_err(|error| boot_error(path, &error))?;
     let booted = begin.elapsed();
-    let scratch_end = rehearse(&mut sandbox, &watchdog, path)?;
+    let end = scratch.end;
+    rehearse(&mut sandbox, &watchdog, path, end)?;
     let first = take(&mut sandbox)?;
     let known_pages = find_known_pages(&mut sandbox, &watchdog, first, path)?;
     let memory = take(&mut sandbox)?;
-    let prepared = Prepared::make(&mut sandbox, &memory, scratch_end)?;
+    let prepared = Prepared::make(&mut sandbox, &watchdog, &memory, end)?;
     restore(&mut sandbox, &memory)?;
-    let first_page = OutputWindow::open(scratch_end)?.next_page()?;
-    prepared.write(scratch_end)?;
+    let first_page = OutputWindow::open(end)?.next_page()?;
+    prepared.write(end, &[])?;
     let facts = Facts {
         interface: INTERFACE_VERSION,
         made_by: env!("CARGO_PKG_VERSION").to_owned(),
@@ -126,8 +134,16 @@ pub(crate) fn boot(image: GuestImage, size: VmSize) -> Result<Booted, BridgeErro
     };
     let times = StartTimes { boot: booted, snapshot: begin.elapsed() - booted };
     let clean = Snapshot::new(memory, facts);
-    let _ = clean.prepared.set(prepared);
-    Ok(Booted { sandbox, watchdog, current, scratch: scratch_end, clean, times })
+    let _ = clean.prepared.set(Some(prepared));
+    Ok(Booted { built: Built { scratch, watchdog, sandbox, current }, clean, times })
+}
+
+/// A watchdog for a sandbox.
+pub(crate) fn watchdog(sandbox: &Sandbox) -> std::io::Result<Watchdog> {
+    let handle = sandbox.interrupt_handle();
+    Watchdog::start(move || {
+        handle.kill();
+    })
 }
 
 /// Takes a snapshot of the sandbox as it is.
@@ -165,10 +181,9 @@ fn rehearsal(sandbox: &mut Sandbox, watchdog: &Watchdog, path: &Path, code: &str
     Ok((run_id, length))
 }
 
-/// Runs all rehearsals; finds scratch with the first, and makes sure that the output window works.
-fn rehearse(sandbox: &mut Sandbox, watchdog: &Watchdog, path: &Path) -> Result<ScratchEnd, BridgeError> {
+/// Runs all rehearsals, and makes sure that the output window works.
+fn rehearse(sandbox: &mut Sandbox, watchdog: &Watchdog, path: &Path, end: ScratchEnd) -> Result<(), BridgeError> {
     let (run_id, length) = rehearsal(sandbox, watchdog, path, REHEARSALS[0])?;
-    let end = OutputWindow::find(run_id)?;
     let window = OutputWindow::open(end)?;
     let outcome = Outcome::decode(&window.outcome(length)?);
     let [stdout, stderr] = window.read(run_id)?;
@@ -183,7 +198,7 @@ fn rehearse(sandbox: &mut Sandbox, watchdog: &Watchdog, path: &Path) -> Result<S
     for code in &REHEARSALS[1..] {
         rehearsal(sandbox, watchdog, path, code)?;
     }
-    Ok(end)
+    Ok(())
 }
 
 fn find_known_pages(

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use crate::error::BridgeError;
 
 /// Version of the guest functions, host functions, outcome record and output window. `guest/runtime` carries the same.
-pub const INTERFACE_VERSION: u32 = 2;
+pub const INTERFACE_VERSION: u32 = 3;
 
 /// Marks the interface version inside the image.
 const INTERFACE_MARK: &[u8] = b"wcpod-guest-interface=";

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use hyperlight_host::{HyperlightError, Sandbox};
 
-use crate::boot::{self, Booted, StartTimes};
+use crate::boot::{self, Booted, Built, StartTimes};
 use crate::clock;
 use crate::error::BridgeError;
 use crate::guest_image::GuestImage;
@@ -14,9 +14,10 @@ use crate::hypervisor::Hypervisor;
 use crate::outcome::is_plain;
 use crate::output_follower;
 use crate::output_window::OutputWindow;
-use crate::prepared::Prepared;
+use crate::page_tables::Finding;
+use crate::prepared::{MOST_STALE, Prepared};
 use crate::run::{ActiveRun, CallRecord, Fetched, HostServices, RunLimits, RunReport, RunRequest, ToolError};
-use crate::scratch::ScratchEnd;
+use crate::scratch::OwnScratch;
 use crate::snapshot::{Facts, Snapshot};
 use crate::verdict::judge;
 use crate::watchdog::Watchdog;
@@ -35,17 +36,19 @@ pub struct VmSize {
 
 /// A micro-VM and the clean state that its runs start from.
 pub struct MicroVm {
-    // Field order is drop order: the watchdog's thread must be gone before the sandbox.
+    // Field order is drop order: these must be gone before the sandbox.
+    /// Where its scratch memory is in this process.
+    scratch: OwnScratch,
     watchdog: Watchdog,
     sandbox: Sandbox,
     clean: Snapshot,
     current: CurrentRun,
-    /// Where its scratch memory ends in this process; found by the first run.
-    scratch: Option<ScratchEnd>,
     /// Whether nothing has run since the clean state came back.
     pristine: bool,
     /// Whether what a run does to its page tables could outlive it.
     shadowed: bool,
+    /// Whether it was last restored to another state than the one that runs start from.
+    foreign: bool,
     /// How often a run cost it its virtual machine.
     replaced: u64,
     start_times: StartTimes,
@@ -58,8 +61,8 @@ impl MicroVm {
     /// Those of [`Hypervisor::detect`](crate::Hypervisor::detect), [`BridgeError::BootFailed`],
     /// [`BridgeError::OutputUnreadable`], [`BridgeError::SnapshotFailed`].
     pub fn boot(image: GuestImage, size: VmSize) -> Result<Self, BridgeError> {
-        let Booted { sandbox, watchdog, current, scratch, clean, times } = boot::boot(image, size)?;
-        Self::new(sandbox, watchdog, clean, current, Some(scratch), times)
+        let Booted { built, clean, times } = boot::boot(image, size)?;
+        Self::new(built, clean, times)
     }
 
     /// Makes one from a clean state: about a millisecond. All that are made from one share its memory.
@@ -69,23 +72,28 @@ impl MicroVm {
     pub fn from_snapshot(clean: &Snapshot) -> Result<Self, BridgeError> {
         clock::begin();
         let begin = Instant::now();
-        let (sandbox, current) = boot::build(clean)?;
-        let watchdog = Watchdog::start(sandbox.interrupt_handle())
-            .map_err(|error| BridgeError::SnapshotFailed { reason: error.to_string() })?;
-        let start_times = StartTimes { boot: Duration::ZERO, snapshot: begin.elapsed() };
-        Self::new(sandbox, watchdog, clean.clone(), current, None, start_times)
+        let built = boot::build(clean)?;
+        if let Some(Some(prepared)) = clean.prepared.get() {
+            prepared.write(built.scratch.end, &[])?;
+        }
+        Self::new(built, clean.clone(), StartTimes { boot: Duration::ZERO, snapshot: begin.elapsed() })
     }
 
-    fn new(
-        sandbox: Sandbox,
-        watchdog: Watchdog,
-        clean: Snapshot,
-        current: CurrentRun,
-        scratch: Option<ScratchEnd>,
-        start_times: StartTimes,
-    ) -> Result<Self, BridgeError> {
+    fn new(built: Built, clean: Snapshot, start_times: StartTimes) -> Result<Self, BridgeError> {
+        let Built { scratch, watchdog, sandbox, current } = built;
         let shadowed = Hypervisor::detect()?.shadows_page_tables();
-        Ok(Self { watchdog, sandbox, clean, current, scratch, pristine: true, shadowed, replaced: 0, start_times })
+        Ok(Self {
+            watchdog,
+            sandbox,
+            clean,
+            current,
+            scratch,
+            pristine: true,
+            shadowed,
+            foreign: false,
+            replaced: 0,
+            start_times,
+        })
     }
 
     /// The state that runs start from.
@@ -94,7 +102,7 @@ impl MicroVm {
         &self.clean
     }
 
-    /// How often its virtual machine had to be replaced, because a run left page tables that no honest guest leaves.
+    /// How often its virtual machine had to be replaced, because what a run left of it could not be used again.
     #[must_use]
     pub fn replaced(&self) -> u64 {
         self.replaced
@@ -117,9 +125,10 @@ impl MicroVm {
     /// [`BridgeError::SnapshotFailed`]: also when the last run did not come to its end.
     pub fn capture(&mut self) -> Result<Snapshot, BridgeError> {
         let memory = boot::take(&mut self.sandbox)?;
-        let end = self.scratch.ok_or_else(|| BridgeError::SnapshotFailed { reason: "nothing has run yet".into() })?;
         boot::restore(&mut self.sandbox, &memory)?;
-        let facts = Facts { first_page: OutputWindow::open(end)?.next_page()?, ..self.clean.facts().clone() };
+        self.foreign = true;
+        let facts =
+            Facts { first_page: OutputWindow::open(self.scratch.end)?.next_page()?, ..self.clean.facts().clone() };
         Ok(Snapshot::new(memory, facts))
     }
 
@@ -128,12 +137,8 @@ impl MicroVm {
     /// # Errors
     /// [`BridgeError::RestoreFailed`].
     pub fn adopt(&mut self, clean: &Snapshot) -> Result<(), BridgeError> {
-        if clean.facts().memory_bytes != self.clean.facts().memory_bytes {
-            // Hyperlight takes another piece of memory for scratch.
-            self.scratch = None;
-        }
-        let (start_times, replaced) = (self.start_times, self.replaced);
-        *self = Self { start_times, replaced, ..Self::from_snapshot(clean)? };
+        let made = Self::from_snapshot(clean)?;
+        *self = Self { start_times: self.start_times, replaced: self.replaced, ..made };
         Ok(())
     }
 
@@ -144,26 +149,36 @@ impl MicroVm {
     /// [`BridgeError::RestoreFailed`], [`BridgeError::SnapshotFailed`].
     pub fn restore(&mut self) -> Result<Duration, BridgeError> {
         let begin = Instant::now();
-        let prepared = match self.clean.prepared.get() {
-            Some(prepared) => prepared,
-            None => {
-                let made = Prepared::of(&self.clean)?;
-                self.clean.prepared.get_or_init(|| made)
-            }
-        };
-        match self.scratch {
-            Some(end) if self.pristine || !self.shadowed || prepared.tables_are_honest(end)? => {
-                boot::restore(&mut self.sandbox, &self.clean.memory)?;
-                prepared.write(end)?;
-            }
-            // Its tables are not what they should be, or cannot be looked at.
-            _ => {
-                let (start_times, replaced) = (self.start_times, self.replaced + 1);
-                *self = Self { start_times, replaced, ..Self::from_snapshot(&self.clean)? };
-            }
+        if !self.come_back().unwrap_or(false) {
+            let made = Self::from_snapshot(&self.clean)?;
+            *self = Self { start_times: self.start_times, replaced: self.replaced + 1, ..made };
         }
         self.pristine = true;
         Ok(begin.elapsed())
+    }
+
+    /// Whether the clean state could be brought back in the virtual machine that there is.
+    fn come_back(&mut self) -> Result<bool, BridgeError> {
+        let Some(prepared) = self.clean.prepared.get_or_init(|| Prepared::of(&self.clean).ok()) else {
+            return Ok(false);
+        };
+        let mut stale = Vec::new();
+        // A restore of another state makes the hypervisor forget all that it mapped.
+        if self.shadowed && !self.pristine && !self.foreign {
+            match prepared.look_at_tables(self.scratch.end)? {
+                Finding::Honest { stale: found } => stale = found,
+                Finding::Dishonest => return Ok(false),
+            }
+        }
+        // Only in ring 3 mode does the shim see every call before the runtime does.
+        let most = if self.clean.facts().privilege_ring == 3 { MOST_STALE } else { 0 };
+        if stale.len() > most {
+            return Ok(false);
+        }
+        boot::restore(&mut self.sandbox, &self.clean.memory)?;
+        prepared.write(self.scratch.end, &stale)?;
+        self.foreign = false;
+        Ok(true)
     }
 
     /// Brings the clean state back unless it is there already; how long that took. To be called before every run, and before
@@ -202,28 +217,19 @@ impl MicroVm {
             watchdog.watch(&request.stop, deadline, || execute(sandbox, run_id, &limits, tools, inputs, request.code))
         };
         let called = if run.services.wants_output() {
-            output_follower::follow(&*run.services, self.scratch, run_id, call)
+            output_follower::follow(&*run.services, self.scratch.end, run_id, call)
         } else {
             call()
         };
         self.current.set(None);
         let duration = begin.elapsed();
-        if self.scratch.is_none() {
-            self.scratch = match OutputWindow::find(run_id) {
-                Ok(end) => Some(end),
-                // A run that was stopped before it began has written nothing that could be found.
-                Err(error) if called.is_ok() => return Err(error),
-                Err(_) => None,
-            };
-        }
-        let window = self.scratch.map(OutputWindow::open).transpose()?;
-        let window = window.as_ref();
-        let [stdout, stderr] = window.map_or_else(|| Ok(Default::default()), |window| window.read(run_id))?;
+        let window = OutputWindow::open(self.scratch.end)?;
+        let [stdout, stderr] = window.read(run_id)?;
         let called = match called {
-            Ok(length) => Ok(window.map_or_else(|| Ok(Vec::new()), |window| window.outcome(length))?),
+            Ok(length) => Ok(window.outcome(length)?),
             Err(error) => Err(error),
         };
-        let next_page = window.map_or(Ok(0), OutputWindow::next_page)?;
+        let next_page = window.next_page()?;
         let verdict = judge(called, request.stop.reason())?;
         Ok(RunReport {
             kind: verdict.kind,

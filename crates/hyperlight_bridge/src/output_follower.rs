@@ -35,17 +35,17 @@ impl Place {
 }
 
 /// Calls `run` and hands over what it prints meanwhile. `end` is that of the sandbox's
-/// scratch, when it is known already.
-pub fn follow<T>(services: &dyn HostServices, end: Option<ScratchEnd>, run_id: u64, run: impl FnOnce() -> T) -> T {
+/// scratch.
+pub fn follow<T>(services: &dyn HostServices, end: ScratchEnd, run_id: u64, run: impl FnOnce() -> T) -> T {
     let ended = AtomicBool::new(false);
     thread::scope(|scope| {
         let follower = thread::Builder::new().name("wcpod-output".into()).spawn_scoped(scope, || {
-            let (mut scratch, mut places) = (end, [Place::default(), Place::default()]);
+            let mut places = [Place::default(), Place::default()];
             while !ended.load(Ordering::Acquire) {
                 thread::park_timeout(INTERVAL);
-                look(services, &mut scratch, run_id, &mut places, false);
+                look(services, end, run_id, &mut places, false);
             }
-            look(services, &mut scratch, run_id, &mut places, true);
+            look(services, end, run_id, &mut places, true);
         });
         let result = run();
         ended.store(true, Ordering::Release);
@@ -56,17 +56,8 @@ pub fn follow<T>(services: &dyn HostServices, end: Option<ScratchEnd>, run_id: u
     })
 }
 
-fn look(
-    services: &dyn HostServices,
-    scratch: &mut Option<ScratchEnd>,
-    run_id: u64,
-    places: &mut [Place; 2],
-    end: bool,
-) {
-    if scratch.is_none() {
-        *scratch = OutputWindow::find(run_id).ok();
-    }
-    let Some(Ok(window)) = scratch.map(OutputWindow::open) else { return };
+fn look(services: &dyn HostServices, scratch: ScratchEnd, run_id: u64, places: &mut [Place; 2], end: bool) {
+    let Ok(window) = OutputWindow::open(scratch) else { return };
     for (to_stderr, place) in [false, true].into_iter().zip(places) {
         let Ok((bytes, written)) = window.read_since(run_id, to_stderr, place.seen) else { continue };
         let lost = written.saturating_sub(place.seen).saturating_sub(bytes.len() as u64);

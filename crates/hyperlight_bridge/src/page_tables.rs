@@ -1,11 +1,14 @@
-//! Whether a run left its page tables as an honest guest does.
+//! What a run left in its page tables, and whether the next run in the same virtual machine would see it.
 //!
 //! A hypervisor that runs guests on shadow tables (`kvm_pvm`, or KVM with nested paging switched off) follows what the guest
-//! writes into its tables, but not what the host writes there at a restore. A mapping that a run put into the shadow would
-//! then still hold in the next run, although the restored tables say otherwise. Mappings of scratch go when its content is
-//! thrown away; a mapping of another page of the snapshot stays. No honest guest makes one: it only ever maps fresh pages
-//! of scratch, in place of a page or where there was none. So the host looks at the tables that a run left, and a virtual
-//! machine in which anything else is found is not used again.
+//! writes into its tables, but not what the host writes there at a restore. What a run put into the shadow would then still
+//! hold in the next run, although the restored tables say otherwise:
+//!
+//! - A mapping of scratch goes when the content of scratch is thrown away.
+//! - A new last-level table stays linked. The next run may use the same page as a table for other addresses, and both would
+//!   show the same memory. So the entry that linked it is written anew by the guest, which the hypervisor does follow.
+//! - A mapping of another page of the snapshot stays. No honest guest makes one: it only ever maps fresh pages of scratch. A
+//!   virtual machine in which such a mapping is found is not used again.
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -16,8 +19,10 @@ const PRESENT: u64 = 1;
 const LARGE: u64 = 1 << 7;
 const FRAME: u64 = 0x000f_ffff_ffff_f000;
 const LEVELS: u32 = 4;
-/// More new tables than a run needs that fills the largest memory (3 GiB, a table for each 2 MiB).
-const MOST_NEW_TABLES: u32 = 4096;
+/// Bits that a run sets in entries without mapping anything else: user, accessed, dirty.
+const OF_NO_ACCOUNT: u64 = 4 | 1 << 5 | 1 << 6;
+/// More tables than there are after a run that fills the largest memory (3 GiB twice, a table for each 2 MiB).
+const MOST_TABLES: u32 = 8192;
 
 const TABLE: usize = PAGE as usize;
 /// Read at once.
@@ -25,11 +30,18 @@ const READ_BYTES: usize = 16 * TABLE;
 
 type Table = [u8; TABLE];
 
+/// What was found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Finding {
+    /// Nothing but mappings of scratch; guest-physical addresses of the entries that link new tables.
+    Honest { stale: Vec<u64> },
+    /// Something that no honest guest does.
+    Dishonest,
+}
+
 /// The tables that the clean state has.
 pub(crate) struct PageTables {
-    /// Guest-physical address of the root.
-    pub root: u64,
-    /// Guest-physical address of the first byte of `bytes`.
+    /// Guest-physical address of the root, which is the first byte of `bytes`.
     pub begin: u64,
     /// The tables, and pages behind them of which some are tables.
     pub bytes: Vec<u8>,
@@ -40,11 +52,10 @@ pub(crate) struct PageTables {
 }
 
 impl PageTables {
-    /// Whether all that changed in the tables since are mappings of scratch.
-    pub fn are_honest(&self, scratch: &Scratch) -> Result<bool, BridgeError> {
+    /// Compares with what is there now.
+    pub fn look(&self, scratch: &Scratch) -> Result<Finding, BridgeError> {
         let changed = self.changed(scratch)?;
-        let read = |gpa, table: &mut Table| scratch.read(from_end(gpa), table);
-        Look { before: self, changed, left: MOST_NEW_TABLES, read: &read }.compare(self.root, LEVELS)
+        Look::new(self, changed, &|gpa, table| scratch.read(from_end(gpa), table)).find()
     }
 
     /// Those of the tables side by side that are not as they were, by address.
@@ -75,11 +86,26 @@ impl PageTables {
 struct Look<'a> {
     before: &'a PageTables,
     changed: HashMap<u64, Table>,
-    left: u32,
     read: &'a dyn Fn(u64, &mut Table) -> Result<(), BridgeError>,
+    stale: Vec<u64>,
+    /// Tables that may still be looked at.
+    left: u32,
 }
 
-impl Look<'_> {
+impl<'a> Look<'a> {
+    fn new(
+        before: &'a PageTables,
+        changed: HashMap<u64, Table>,
+        read: &'a dyn Fn(u64, &mut Table) -> Result<(), BridgeError>,
+    ) -> Self {
+        Self { before, changed, read, stale: Vec::new(), left: MOST_TABLES }
+    }
+
+    fn find(mut self) -> Result<Finding, BridgeError> {
+        let honest = self.compare(self.before.begin, LEVELS)?;
+        Ok(if honest { Finding::Honest { stale: self.stale } } else { Finding::Dishonest })
+    }
+
     /// A table that the clean state has.
     fn compare(&mut self, gpa: u64, level: u32) -> Result<bool, BridgeError> {
         let Some((before, dense)) = self.before.table(gpa) else { return Ok(false) };
@@ -87,21 +113,25 @@ impl Look<'_> {
             Some(now) => *now,
             None if dense && level == 1 => return Ok(true),
             None if dense => *before,
-            None => {
-                let mut now = [0; TABLE];
-                (self.read)(gpa, &mut now)?;
-                now
-            }
+            None => self.table(gpa)?,
         };
-        for (old, new) in entries(before).zip(entries(&now)) {
+        if self.left == 0 {
+            return Ok(false);
+        }
+        self.left -= 1;
+        for (index, (old, new)) in entries(before).zip(entries(&now)).enumerate() {
             if new & PRESENT == 0 {
                 continue;
             }
-            let same = old & PRESENT != 0 && (old ^ new) & FRAME == 0;
-            let honest = match (same, level) {
-                (true, 1) => true,
-                (true, _) => new & LARGE == 0 && self.compare(new & FRAME, level - 1)?,
-                (false, _) => self.is_fresh(new, level)?,
+            let honest = if old & PRESENT == 0 || (old ^ new) & FRAME != 0 {
+                if level > 1 {
+                    self.stale.push(gpa + 8 * index as u64);
+                }
+                self.is_fresh(new, level)?
+            } else if level > 1 {
+                (old ^ new) & !OF_NO_ACCOUNT == 0 && self.compare(new & FRAME, level - 1)?
+            } else {
+                (old ^ new) & !OF_NO_ACCOUNT == 0 || self.before.scratch.contains(&(new & FRAME))
             };
             if !honest {
                 return Ok(false);
@@ -119,18 +149,23 @@ impl Look<'_> {
         if level == 1 {
             return Ok(true);
         }
-        if entry & LARGE != 0 || self.left == 0 {
+        // Not one of the clean state's either: it would be linked from two places.
+        if entry & LARGE != 0 || self.left == 0 || self.before.table(frame).is_some() {
             return Ok(false);
         }
         self.left -= 1;
-        let mut table = [0; TABLE];
-        (self.read)(frame, &mut table)?;
-        for entry in entries(&table) {
+        for entry in entries(&self.table(frame)?) {
             if entry & PRESENT != 0 && !self.is_fresh(entry, level - 1)? {
                 return Ok(false);
             }
         }
         Ok(true)
+    }
+
+    fn table(&self, gpa: u64) -> Result<Table, BridgeError> {
+        let mut table = [0; TABLE];
+        (self.read)(gpa, &mut table)?;
+        Ok(table)
     }
 }
 
@@ -164,9 +199,9 @@ mod tests {
     }
 
     /// Looks at changed tables; `others` are tables that the guest made at addresses of its choice.
-    fn honest(change: impl FnOnce(&mut Vec<u8>), others: &[(u64, Table)]) -> bool {
+    fn found(change: impl FnOnce(&mut Vec<u8>), others: &[(u64, Table)]) -> Finding {
         let bytes = tables();
-        let before = PageTables { root: ROOT, begin: ROOT, dense: bytes.len(), bytes, scratch: ROOT..ROOT + 64 * PAGE };
+        let before = PageTables { begin: ROOT, dense: bytes.len(), bytes, scratch: ROOT..ROOT + 64 * PAGE };
         let mut now = tables();
         change(&mut now);
         let addresses = (ROOT..).step_by(TABLE).zip(now.as_chunks::<TABLE>().0);
@@ -178,7 +213,11 @@ mod tests {
             *table = others.iter().find(|(at, _)| *at == gpa).map_or([0; TABLE], |(_, table)| *table);
             Ok(())
         };
-        Look { before: &before, changed, left: 3, read: &read }.compare(ROOT, LEVELS).unwrap()
+        Look { left: 7, ..Look::new(&before, changed, &read) }.find().unwrap()
+    }
+
+    fn honest(change: impl FnOnce(&mut Vec<u8>), others: &[(u64, Table)]) -> bool {
+        found(change, others) != Finding::Dishonest
     }
 
     fn table(entries: &[(usize, u64)]) -> Table {
@@ -196,8 +235,26 @@ mod tests {
         assert!(honest(|now| put(now, 3, 7, FREE | PRESENT), &[]));
         assert!(honest(|now| put(now, 3, 8, FREE | PRESENT), &[]));
         assert!(honest(|now| put(now, 3, 7, 0), &[]));
+    }
+
+    #[test]
+    fn the_entry_that_links_a_new_table_is_stale() {
         let new = [(FREE, table(&[(1, (FREE + PAGE) | PRESENT)]))];
-        assert!(honest(|now| put(now, 2, 9, FREE | PRESENT), &new));
+        let entry = ROOT + 2 * PAGE + 9 * 8;
+        assert_eq!(found(|now| put(now, 2, 9, FREE | PRESENT), &new), Finding::Honest { stale: vec![entry] });
+        assert_eq!(found(|now| put(now, 3, 8, FREE | PRESENT), &[]), Finding::Honest { stale: vec![] });
+    }
+
+    #[test]
+    fn a_table_of_the_clean_state_linked_a_second_time_is_found() {
+        assert!(!honest(|now| put(now, 2, 9, (ROOT + 3 * PAGE) | PRESENT), &[]));
+    }
+
+    #[test]
+    fn other_rights_to_a_page_of_the_snapshot_are_found() {
+        for right in [1 << 1, 1 << 63] {
+            assert!(!honest(|now| put(now, 3, 7, SNAPSHOT | PRESENT | right), &[]));
+        }
     }
 
     #[test]
@@ -209,6 +266,18 @@ mod tests {
         let new = [(FREE, table(&[(1, foreign)]))];
         assert!(!honest(|now| put(now, 2, 9, FREE | PRESENT), &new));
         assert!(!honest(|now| put(now, 2, 3, FREE | PRESENT), &new));
+    }
+
+    #[test]
+    fn any_bytes_are_answered() {
+        use rand::{Rng, SeedableRng, rngs::StdRng};
+        let mut random = StdRng::seed_from_u64(1);
+        for _ in 0..500 {
+            let mut entry = || random.random::<u64>() & !(FRAME | LARGE) | random.random_range(0..70) << 12 | ROOT;
+            let others: Vec<_> = (4..64).map(|at| (ROOT + at * PAGE, table(&[(0, entry()), (511, entry())]))).collect();
+            let changes: Vec<_> = (0..8).map(|at| (at % 4, at * 60, entry())).collect();
+            found(|now| changes.iter().for_each(|(at, index, entry)| put(now, *at, *index, *entry)), &others);
+        }
     }
 
     #[test]

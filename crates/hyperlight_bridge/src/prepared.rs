@@ -8,23 +8,32 @@
 //! Nothing of a run gets in: the guest has been restored, and it halts before it looks at what it was called for.
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use hyperlight_host::Sandbox;
 use hyperlight_host::sandbox::snapshot::Snapshot as Memory;
 
 use crate::boot;
 use crate::error::BridgeError;
-use crate::micro_vm::execute;
-use crate::output_window::OutputWindow;
-use crate::page_tables::PageTables;
+use crate::page_tables::{Finding, PageTables};
 use crate::scratch::{ALLOCATOR, Bookkeeping, END_GPA, PAGE, Scratch, ScratchEnd, begin_of, from_end};
 use crate::snapshot::Snapshot;
+use crate::stop::Stop;
+use crate::watchdog::Watchdog;
 
 /// The shim's prepared frames and its state (`guest/shim/layout.h`), to the end of their page; from the end of scratch.
 const FRAMES: u64 = 0x1100;
 const FRAMES_BYTES: usize = 0x100;
-/// The state (`guest/shim/shim.h`): root, mode, ready, alias, only_prepare.
+/// The state (`guest/shim/shim.h`): root, mode, ready, alias, only_prepare, stale_count.
 const STATE: u64 = 0x10c0;
+const STALE_COUNT: u64 = STATE - 40;
+const STALE_ENTRIES: u64 = 0x4000;
+/// Most stale entries that the shim takes care of.
+pub(crate) const MOST_STALE: usize = 512;
+/// What preparing may add to the tables: pages that a run is known to dirty, and a few tables.
+const MOST_ADDED: u64 = 4096 * PAGE;
+/// Time that preparing may take, also inside an emulated processor.
+const LIMIT: Duration = Duration::from_secs(20);
 const ONLY_PREPARE: u64 = STATE - 32;
 
 /// The difference between a restored state and a prepared one.
@@ -42,16 +51,17 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Has a virtual machine of its own prepare the clean state: one that has run code of others must not.
     pub fn of(clean: &Snapshot) -> Result<Self, BridgeError> {
-        let (mut sandbox, _current) = boot::build(clean)?;
-        let run_id = rand::random();
-        let (inputs, tools) = (Vec::new(), String::new());
-        execute(&mut sandbox, run_id, &boot::REHEARSAL_LIMITS, tools, inputs, "pass".into())
-            .map_err(|error| BridgeError::RestoreFailed { reason: error.to_string() })?;
-        Self::make(&mut sandbox, &clean.memory, OutputWindow::find(run_id)?)
+        let mut built = boot::build(clean)?;
+        Self::make(&mut built.sandbox, &built.watchdog, &clean.memory, built.scratch.end)
     }
 
     /// Has the guest prepare `memory`, and keeps what came of it. The sandbox must be restored afterwards.
-    pub fn make(sandbox: &mut Sandbox, memory: &Arc<Memory>, end: ScratchEnd) -> Result<Self, BridgeError> {
+    pub fn make(
+        sandbox: &mut Sandbox,
+        watchdog: &Watchdog,
+        memory: &Arc<Memory>,
+        end: ScratchEnd,
+    ) -> Result<Self, BridgeError> {
         boot::restore(sandbox, memory)?;
         let scratch = end.open(true)?;
         let restored = scratch.bookkeeping()?;
@@ -59,23 +69,27 @@ impl Prepared {
         let before = read(&scratch, begin..restored.next_page, restored.bytes)?;
         scratch.write(ONLY_PREPARE, &1_u64.to_le_bytes())?;
         // It halts without an answer, which Hyperlight takes for a failure.
-        let _ = sandbox.call::<u64>("KeepTouched", ());
-        let [root, _, ready, _, only_prepare] = scratch.words(STATE)?;
-        if ready != 1 || only_prepare != 0 {
+        let _ = watchdog
+            .watch(&Arc::new(Stop::default()), Instant::now() + LIMIT, || sandbox.call::<u64>("KeepTouched", ()));
+        let [_, _, ready, _, only_prepare] = scratch.words(STATE)?;
+        // The state may be one that a run left, so none of this is more than the guest's word.
+        let next_page = scratch.bookkeeping()?.next_page;
+        let added = next_page.wrapping_sub(restored.next_page);
+        if ready != 1 || only_prepare != 0 || added > MOST_ADDED || !added.is_multiple_of(PAGE) {
             return Err(unlikely());
         }
-        let next_page = scratch.bookkeeping()?.next_page;
         let bytes = read(&scratch, begin..next_page, restored.bytes)?;
         let changed = differences(&before, &bytes);
         let mut shim = vec![0; FRAMES_BYTES];
         scratch.read(FRAMES, &mut shim)?;
         let words = vec![(FRAMES, shim), (ALLOCATOR, next_page.to_le_bytes().to_vec())];
-        let tables = PageTables { root, begin, bytes, dense: before.len(), scratch: begin_of(restored.bytes)..END_GPA };
+        let tables = PageTables { begin, bytes, dense: before.len(), scratch: begin_of(restored.bytes)..END_GPA };
         Ok(Self { restored, tables, changed, words })
     }
 
-    /// Makes the restored state a prepared one. Only right after a restore of the state that this belongs to.
-    pub fn write(&self, end: ScratchEnd) -> Result<(), BridgeError> {
+    /// Makes the restored state a prepared one. Only right after a restore of the state that this belongs to. `stale` are
+    /// addresses of table entries that the shim must write anew, so that the hypervisor looks at them again.
+    pub fn write(&self, end: ScratchEnd, stale: &[u64]) -> Result<(), BridgeError> {
         let scratch = end.open(true)?;
         if scratch.bookkeeping()? != self.restored {
             return Err(BridgeError::RestoreFailed { reason: "scratch is not where it was".into() });
@@ -83,12 +97,18 @@ impl Prepared {
         for range in &self.changed {
             scratch.write(from_end(self.tables.begin + range.start as u64), &self.tables.bytes[range.clone()])?;
         }
-        self.words.iter().try_for_each(|(place, bytes)| scratch.write(*place, bytes))
+        self.words.iter().try_for_each(|(place, bytes)| scratch.write(*place, bytes))?;
+        if !stale.is_empty() {
+            let addresses: Vec<u8> = stale.iter().flat_map(|address| address.to_le_bytes()).collect();
+            scratch.write(STALE_ENTRIES, &addresses)?;
+            scratch.write(STALE_COUNT, &(stale.len() as u64).to_le_bytes())?;
+        }
+        Ok(())
     }
 
-    /// Whether a run that began in this state left nothing in the page tables that would reach the next.
-    pub fn tables_are_honest(&self, end: ScratchEnd) -> Result<bool, BridgeError> {
-        self.tables.are_honest(&end.open(false)?)
+    /// What a run that began in this state left in the page tables.
+    pub fn look_at_tables(&self, end: ScratchEnd) -> Result<Finding, BridgeError> {
+        self.tables.look(&end.open(false)?)
     }
 }
 

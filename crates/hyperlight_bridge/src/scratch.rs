@@ -1,12 +1,17 @@
 //! The guest's scratch memory, read and written from this process.
 //!
 //! Scratch is ordinary memory of this process, but Hyperlight 0.18 has no way to reach it from outside: writable mappings
-//! of our own are refused. So its end is found once among this process's mappings, and reached through `/proc/self/mem`: no
-//! `unsafe`, and an address that is no longer mapped is an error, not a crash. What is read is the guest's word.
+//! of our own are refused. So it is found among this process's mappings, as the one that a new sandbox added, and
+//! reached through `/proc/self/mem`: no `unsafe`, and an address that is no longer mapped is an error, not a crash. It is
+//! found before the guest runs, because afterwards all that is read is the guest's word.
 //!
 //! Places are counted from the end, as Hyperlight counts its own words there.
+use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
+use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::error::BridgeError;
 
@@ -18,18 +23,82 @@ pub(crate) const ALLOCATOR: u64 = 0x10;
 /// Four words that Hyperlight writes at every restore: generation, first table, next free page, size.
 const BOOKKEEPING: u64 = 0x20;
 
+/// No scratch is smaller (`SCRATCH_BYTES` of boot.rs).
+const LEAST_BYTES: u64 = 64 << 20;
+/// Held while a sandbox is built, so that only one mapping of the kind is added meanwhile.
+static BUILDING: Mutex<()> = Mutex::new(());
+/// Ends of the scratch of all sandboxes that live in this process.
+static LIVE: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
+/// A fork may have copied a lock while another thread held it, and a mapping that is given back takes a moment to go.
+const PATIENCE: Duration = Duration::from_secs(5);
+
 /// Where one sandbox's scratch ends in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ScratchEnd(u64);
 
-impl ScratchEnd {
-    /// Ends of all mappings that could be some sandbox's scratch.
-    pub fn candidates() -> Result<Vec<Self>, BridgeError> {
-        let maps = fs::read_to_string("/proc/self/maps")
-            .map_err(|error| BridgeError::OutputUnreadable { reason: format!("/proc/self/maps: {error}") })?;
-        Ok(maps.lines().filter_map(writable_end).map(Self).collect())
-    }
+/// The scratch of one sandbox, known as such until this is dropped. To be dropped before the sandbox.
+#[derive(Debug)]
+pub(crate) struct OwnScratch {
+    pub end: ScratchEnd,
+}
 
+impl Drop for OwnScratch {
+    fn drop(&mut self) {
+        live().remove(&self.end.0);
+    }
+}
+
+fn live() -> MutexGuard<'static, BTreeSet<u64>> {
+    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl OwnScratch {
+    /// Calls `build`, and finds the scratch of the sandbox that it builds: the one mapping of its kind that is no other's.
+    pub fn of_new<T, E: From<BridgeError>>(build: impl FnOnce() -> Result<T, E>) -> Result<(T, Self), E> {
+        let begin = Instant::now();
+        let _building = loop {
+            match BUILDING.try_lock() {
+                Ok(guard) => break Some(guard),
+                Err(TryLockError::Poisoned(poisoned)) => break Some(poisoned.into_inner()),
+                Err(TryLockError::WouldBlock) if begin.elapsed() > PATIENCE => break None,
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_micros(100)),
+            }
+        };
+        let built = build()?;
+        let begin = Instant::now();
+        loop {
+            let found = unclaimed()?;
+            if let [end] = found[..] {
+                live().insert(end.0);
+                return Ok((built, Self { end }));
+            }
+            // With more than one, those of sandboxes that are being dropped are still there.
+            if found.is_empty() || begin.elapsed() > PATIENCE {
+                let reason = format!("{} mappings of this process could be the guest's scratch memory", found.len());
+                return Err(BridgeError::OutputUnreadable { reason }.into());
+            }
+            thread::sleep(Duration::from_micros(100));
+        }
+    }
+}
+
+/// Mappings that look like scratch and belong to no sandbox that is known.
+fn unclaimed() -> Result<Vec<ScratchEnd>, BridgeError> {
+    let maps = fs::read_to_string("/proc/self/maps")
+        .map_err(|error| BridgeError::OutputUnreadable { reason: format!("/proc/self/maps: {error}") })?;
+    let live = live();
+    let mut found = Vec::new();
+    let large = maps.lines().filter_map(writable).filter(|(begin, end)| end - begin >= LEAST_BYTES);
+    for (begin, end) in large.filter(|(_, end)| !live.contains(end)) {
+        // Hyperlight notes the size at the end when it makes a sandbox.
+        if ScratchEnd(end).open(false)?.bookkeeping().is_ok_and(|noted| noted.bytes == end - begin) {
+            found.push(ScratchEnd(end));
+        }
+    }
+    Ok(found)
+}
+
+impl ScratchEnd {
     /// Opened for a few accesses. Not to be kept: after a fork it would still reach the parent's memory.
     pub fn open(self, write: bool) -> Result<Scratch, BridgeError> {
         let memory = OpenOptions::new()
@@ -41,11 +110,12 @@ impl ScratchEnd {
     }
 }
 
-/// End of a mapping that is readable and writable, from a line of /proc/self/maps.
-fn writable_end(line: &str) -> Option<u64> {
+/// Begin and end from a line of /proc/self/maps, if the mapping is readable and writable.
+fn writable(line: &str) -> Option<(u64, u64)> {
     let (range, rest) = line.split_once(' ')?;
-    let (_, end) = range.split_once('-')?;
-    rest.starts_with("rw").then(|| u64::from_str_radix(end, 16).ok()).flatten()
+    let (begin, end) = range.split_once('-')?;
+    let number = |text| u64::from_str_radix(text, 16).ok();
+    if rest.starts_with("rw") { Some((number(begin)?, number(end)?)) } else { None }
 }
 
 /// Scratch, opened.
@@ -55,11 +125,6 @@ pub(crate) struct Scratch {
 }
 
 impl Scratch {
-    /// The same file, for scratch that ends elsewhere.
-    pub fn move_to(&mut self, end: ScratchEnd) {
-        self.end = end.0;
-    }
-
     /// Fills `bytes` with what lies `from_end` bytes before the end.
     pub fn read(&self, from_end: u64, bytes: &mut [u8]) -> Result<(), BridgeError> {
         self.memory.read_exact_at(bytes, self.end.wrapping_sub(from_end)).map_err(|error| {
@@ -116,9 +181,15 @@ mod tests {
 
     #[test]
     fn only_writable_mappings_are_looked_at() {
-        assert_eq!(writable_end("7f00-7fff rw-p 00000000 00:00 0"), Some(0x7fff));
-        assert_eq!(writable_end("7f00-7fff r--p 00000000 00:00 0"), None);
-        assert_eq!(writable_end("nonsense"), None);
+        assert_eq!(writable("7f00-7fff rw-p 00000000 00:00 0"), Some((0x7f00, 0x7fff)));
+        assert_eq!(writable("7f00-7fff r--p 00000000 00:00 0"), None);
+        assert_eq!(writable("nonsense"), None);
+    }
+
+    #[test]
+    fn what_builds_nothing_has_no_scratch() {
+        let nothing = OwnScratch::of_new(|| Ok::<_, BridgeError>(vec![0_u8; 64 << 20]));
+        assert!(matches!(nothing, Err(BridgeError::OutputUnreadable { .. })));
     }
 
     #[test]

@@ -50,8 +50,8 @@ pub struct Facts {
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) memory: Arc<Memory>,
-    /// Made when it is restored for the first time.
-    pub(crate) prepared: Arc<OnceLock<Prepared>>,
+    /// Made when it is restored for the first time; `None` where the guest would not prepare it.
+    pub(crate) prepared: Arc<OnceLock<Option<Prepared>>>,
     facts: Facts,
 }
 

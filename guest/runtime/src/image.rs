@@ -23,7 +23,7 @@ global_asm!(
     // The host looks for this before it boots an image; the number is INTERFACE_VERSION of hyperlight_bridge.
     ".pushsection .rodata.interface, \"a\", @progbits",
     ".global wcpod_interface",
-    "wcpod_interface: .asciz \"wcpod-guest-interface=2\"",
+    "wcpod_interface: .asciz \"wcpod-guest-interface=3\"",
     ".popsection",
 );
 
