@@ -31,7 +31,7 @@ test-python: install ## Tests of the Python package, on this machine's /dev/kvm
 test-nested: install ## The micro-VM tests under stock KVM inside QEMU's software processor
 	tests/nested/run $(BIN)/python -m pytest -p no:cacheprovider tests/sandbox -m microvm --require-microvm --slowness 12 -o timeout=600 --color=no
 
-guest: $(VENV)/.ready ## Build the guest image from source (GUEST_PACKAGES="humanize==4.12" adds pure-Python packages)
+guest: $(VENV)/.ready ## Build the guest image from source (GUEST_PACKAGES="beautifulsoup4==4.15.0" adds pure-Python packages)
 	$(BIN)/python guest/build.py --packages "$(GUEST_PACKAGES)"
 
 extension: $(VENV)/.ready ## Build the Rust extension and install the package into .venv

@@ -69,7 +69,9 @@ def cargo(workspace: Path, package: str) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--packages", default="", help="pure-Python packages for the guest, such as 'humanize==4.12'")
+    parser.add_argument(
+        "--packages", default="", help="pure-Python packages for the guest, such as 'beautifulsoup4==4.15.0'"
+    )
     packages = parser.parse_args().packages.split()
     BUILD.mkdir(exist_ok=True)
     IMAGE.parent.mkdir(exist_ok=True)

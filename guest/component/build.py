@@ -1,7 +1,7 @@
 """Builds the guest's Python: the component ``python.wasm`` and the standard library ``stdlib.bin``.
 
 Run by ``make guest`` with the interpreter of a virtual environment that has componentize-py. What is
-up to date is left alone. Nothing is downloaded but the packages asked for with ``--package``.
+up to date is left alone. Nothing is downloaded but time zones and the packages asked for with ``--package``.
 """
 
 from __future__ import annotations
@@ -25,6 +25,10 @@ VERSION = "0.25.1"
 """Of componentize-py. Its CPython is the guest's, and is relied on in details (see wcpod_guest/relocation.py)."""
 
 
+#: Packages that every guest has. CPython for WASI has no time zones of its own.
+ALWAYS = ("tzdata==2026.6",)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True, help="folder for python.wasm and stdlib.bin")
@@ -38,7 +42,7 @@ def main() -> int:
         print(f"componentize-py {installed} is installed, but the guest is made for {VERSION}", file=sys.stderr)
         return 1
     arguments.out.mkdir(parents=True, exist_ok=True)
-    packages = sorted(arguments.package)
+    packages = sorted({*ALWAYS, *arguments.package})
     shared = [Path(__file__), HERE / "wit"]
     step(arguments.out / "stdlib.bin", [*shared, HERE / "archive.py", HERE / "stdlib"], packages, build_stdlib)
     step(arguments.out / "python.wasm", [*shared, HERE / "image.py", HERE / "wcpod_guest"], [], build_component)
@@ -77,9 +81,8 @@ def build_stdlib(folder: Path, packages: list[str]) -> bytes:
     stage = folder / "stage"
     library = stage / "lib" / "python3.14"
     (library / "site-packages").mkdir(parents=True)
-    if packages:
-        print("Downloading " + " ".join(packages), flush=True)
-        install(packages, library / "site-packages")
+    print("Downloading " + " ".join(packages), flush=True)
+    install(packages, library / "site-packages")
     print("Collecting and compiling the standard library (about a minute)", flush=True)
     # A copy, because CPython leaves its cache beside what it imports.
     additions = shutil.copytree(HERE / "stdlib", folder / "stdlib")
