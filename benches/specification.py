@@ -27,9 +27,10 @@ def row(benchmark: dict[str, Any], titles: dict[str, str]) -> str:
     title = titles[benchmark["fullname"].partition("[")[0]]
     if benchmark["param"] is not None:
         title += f" ({benchmark['param']})"
+    counted = extra.pop("counted", None)
     beside = ", ".join(f"{name}: {value}" for name, value in extra.items() if value != "")
-    if title.startswith("resident memory"):
-        return f"| {title} | – | – | 20 | {beside} |"
+    if counted is not None:
+        return f"| {title} | – | – | {counted} | {beside} |"
     ordered = sorted(times)
     tail = ordered[min(len(ordered) - 1, int(len(ordered) * 0.99))]
     shown = milliseconds(tail) if len(ordered) >= 100 else "–"

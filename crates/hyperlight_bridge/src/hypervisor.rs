@@ -3,6 +3,7 @@ use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
 use std::path::Path;
+use std::sync::OnceLock;
 
 use crate::error::BridgeError;
 
@@ -33,15 +34,15 @@ impl Hypervisor {
         Self::detect_at(Path::new(KVM_DEVICE), Path::new(PVM_MODULE))
     }
 
-    /// Whether it runs guests on shadow tables of its own, rather than on the processor's nested paging. Taken for granted
-    /// where nothing tells.
+    /// Whether this machine's runs guests on shadow tables of its own, rather than on the processor's nested paging. Taken
+    /// for granted where nothing tells.
     #[must_use]
-    pub fn shadows_page_tables(self) -> bool {
-        let nested = NESTED_PAGING
-            .iter()
-            .filter_map(|path| fs::read_to_string(path).ok())
-            .any(|value| value.starts_with(['Y', '1']));
-        self == Self::KvmPvm || !nested
+    pub fn shadows_page_tables() -> bool {
+        static SHADOWS: OnceLock<bool> = OnceLock::new();
+        *SHADOWS.get_or_init(|| {
+            let nested = |path| fs::read_to_string(path).is_ok_and(|value| value.starts_with(['Y', '1']));
+            Path::new(PVM_MODULE).exists() || !NESTED_PAGING.iter().any(nested)
+        })
     }
 
     fn detect_at(device: &Path, pvm_module: &Path) -> Result<Self, BridgeError> {

@@ -62,7 +62,7 @@ impl MicroVm {
     /// [`BridgeError::OutputUnreadable`], [`BridgeError::SnapshotFailed`].
     pub fn boot(image: GuestImage, size: VmSize) -> Result<Self, BridgeError> {
         let Booted { built, clean, times } = boot::boot(image, size)?;
-        Self::new(built, clean, times)
+        Ok(Self::new(built, clean, times))
     }
 
     /// Makes one from a clean state: about a millisecond. All that are made from one share its memory.
@@ -76,24 +76,24 @@ impl MicroVm {
         if let Some(Some(prepared)) = clean.prepared.get() {
             prepared.write(built.scratch.end, &[])?;
         }
-        Self::new(built, clean.clone(), StartTimes { boot: Duration::ZERO, snapshot: begin.elapsed() })
+        let start_times = StartTimes { boot: Duration::ZERO, snapshot: begin.elapsed() };
+        Ok(Self::new(built, clean.clone(), start_times))
     }
 
-    fn new(built: Built, clean: Snapshot, start_times: StartTimes) -> Result<Self, BridgeError> {
+    fn new(built: Built, clean: Snapshot, start_times: StartTimes) -> Self {
         let Built { scratch, watchdog, sandbox, current } = built;
-        let shadowed = Hypervisor::detect()?.shadows_page_tables();
-        Ok(Self {
+        Self {
+            scratch,
             watchdog,
             sandbox,
             clean,
             current,
-            scratch,
             pristine: true,
-            shadowed,
+            shadowed: Hypervisor::shadows_page_tables(),
             foreign: false,
             replaced: 0,
             start_times,
-        })
+        }
     }
 
     /// The state that runs start from.
