@@ -58,10 +58,10 @@ pub enum BridgeError {
         /// What Hyperlight said.
         reason: String,
     },
-    /// The guest's output window was not found in this process.
+    /// The guest's scratch memory was not found in this process, or cannot be read or written.
     #[error(
-        "the guest's output cannot be read from this process: {reason}. /proc/self/maps and /proc/self/mem must be \
-         readable"
+        "the guest's memory cannot be reached from this process: {reason}. /proc/self/maps must be readable, \
+         /proc/self/mem readable and writable"
     )]
     OutputUnreadable {
         /// What was tried.
