@@ -28,8 +28,10 @@ test-python: install ## Tests of the Python package, on this machine's /dev/kvm
 	$(BIN)/pytest guest/component/tests
 	$(BIN)/pytest --require-microvm
 
+# CPython's own tests are left out: they would take the emulator longer than all the others.
 test-nested: install ## The micro-VM tests under stock KVM inside QEMU's software processor
-	tests/nested/run $(BIN)/python -m pytest -p no:cacheprovider tests/sandbox -m microvm --require-microvm --slowness 12 -o timeout=600 --color=no
+	tests/nested/run $(BIN)/python -m pytest -p no:cacheprovider tests/sandbox \
+	  --ignore tests/sandbox/test_cpython_tests.py -m microvm --require-microvm --slowness 12 -o timeout=600 --color=no
 
 guest: $(VENV)/.ready ## Build the guest image from source (GUEST_PACKAGES="beautifulsoup4==4.15.0" adds pure-Python packages)
 	$(BIN)/python guest/build.py --packages "$(GUEST_PACKAGES)"

@@ -59,8 +59,10 @@ SHIM static u64 *entry_made_for(u64 root, u64 address) {
     u64 *entry = &table[(address >> shift) & 511];
     if (!(*entry & PRESENT)) {
       u64 page = allocate_reachable(root);
-      clear_page(physical(page));
+      clear_page(physical(page)); /* it is zero, but a hypervisor with shadow tables must see it become a table */
       *entry = page | PRESENT | WRITABLE | ACCESSED | user_bit();
+    } else if (user_bit() && !(*entry & USER)) {
+      *entry |= USER;
     }
     table = physical(*entry & ADDRESS_MASK);
   }
@@ -267,7 +269,7 @@ SHIM int resolve_page_fault(struct fault_frame *frame) {
     if (!entry) return 0;
     if (user_bit() && !(*entry & USER)) {
       reach_table(root, address);
-      if (address < scratch_begin()) record_table(address);
+      if (!known.page_count && address < scratch_begin()) record_table(address);
       return 1;
     }
     if (!(error & 2)) return 0;

@@ -116,9 +116,43 @@ def test_tables_of_a_run_are_not_seen_by_the_next() -> None:
     """Runs that touch memory in different orders use the same pages as tables for different addresses."""
     with Sandbox() as sandbox:
         for order in ([10], [15, 10], [10, 15], [20, 15, 10], [12, 10], [10, 20, 12, 15], [*range(5, 30)], [29, 5]):
-            expected = f"{'0 ' * len(order)}{[*range(1, len(order) + 1)]}\n"
-            assert sandbox.run(TOUCH.format(order=order)).stdout == expected, order
+            touched_right(sandbox, order)
         assert sandbox._vm.replaced() == 0
+
+
+def touched_right(sandbox: Sandbox, order: list[int]) -> None:
+    expected = f"{'0 ' * len(order)}{[*range(1, len(order) + 1)]}\n"
+    assert sandbox.run(TOUCH.format(order=order)).stdout == expected, order
+
+
+def test_nor_when_a_run_in_between_was_stopped_before_it_began() -> None:
+    with Sandbox() as sandbox:
+        for moment in range(1, 60):
+            touched_right(sandbox, [10])
+            sandbox.run("while True: pass", limits=Limits(seconds=moment * 2e-5))
+            touched_right(sandbox, [15, 10])
+
+
+def test_nor_when_nothing_ran_in_between() -> None:
+    with Sandbox(cache=False) as sandbox:
+        sandbox.snapshot(of_last_run=True)
+        touched_right(sandbox, [10])
+        for _ in range(2):
+            sandbox._vm.restore()
+        touched_right(sandbox, [15, 10])
+        sandbox._vm.restore()
+        sandbox.snapshot(of_last_run=True)
+        touched_right(sandbox, [10, 15])
+
+
+def test_untouched_memory_of_a_captured_state_can_be_read() -> None:
+    """Beside a page that was touched, so that its table is there."""
+    beside = TOUCH.replace("300 * 4096", "301 * 4096").replace("buffer[at] = number", "pass")
+    with Sandbox() as sandbox:
+        touched_right(sandbox, [10])
+        sandbox.restore(sandbox.snapshot(of_last_run=True))
+        for _ in range(2):
+            assert sandbox.run(beside.format(order=[10])).stdout == "0 [0]\n"
 
 
 def test_a_captured_state_may_be_as_slow_as_it_likes_to_prepare() -> None:

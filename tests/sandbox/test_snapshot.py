@@ -132,3 +132,11 @@ def test_the_cache_can_be_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
     Sandbox(cache=False).close()
     assert not (tmp_path / "cache").exists()
+
+
+def test_inputs_take_the_place_of_those_that_were_captured(sandbox: Sandbox) -> None:
+    show = "print(open('/input/a.txt').read())"
+    assert sandbox.run(show, inputs={"a.txt": b"old"}).stdout == "old\n"
+    with Sandbox(snapshot=sandbox.snapshot(of_last_run=True)) as made:
+        assert made.run(show).stdout == "old\n"
+        assert made.run(show, inputs={"a.txt": b"new"}).stdout == "new\n"

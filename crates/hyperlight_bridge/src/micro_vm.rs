@@ -14,8 +14,7 @@ use crate::hypervisor::Hypervisor;
 use crate::outcome::is_plain;
 use crate::output_follower;
 use crate::output_window::OutputWindow;
-use crate::page_tables::Finding;
-use crate::prepared::{MOST_STALE, Prepared};
+use crate::prepared::{Finding, MOST_STALE, Prepared};
 use crate::run::{ActiveRun, CallRecord, Fetched, HostServices, RunLimits, RunReport, RunRequest, ToolError};
 use crate::scratch::OwnScratch;
 use crate::snapshot::{Facts, Snapshot};
@@ -47,8 +46,11 @@ pub struct MicroVm {
     pristine: bool,
     /// Whether what a run does to its page tables could outlive it.
     shadowed: bool,
-    /// Whether it was last restored to another state than the one that runs start from.
+    /// Whether it was last restored to another state than the one that runs start from, which made the hypervisor forget
+    /// all that it had mapped of this one.
     foreign: bool,
+    /// Table entries that the shim has yet to write anew.
+    stale: Vec<u64>,
     /// How often a run cost it its virtual machine.
     replaced: u64,
     start_times: StartTimes,
@@ -91,6 +93,7 @@ impl MicroVm {
             pristine: true,
             shadowed: Hypervisor::shadows_page_tables(),
             foreign: false,
+            stale: Vec::new(),
             replaced: 0,
             start_times,
         }
@@ -125,8 +128,13 @@ impl MicroVm {
     /// [`BridgeError::SnapshotFailed`]: also when the last run did not come to its end.
     pub fn capture(&mut self) -> Result<Snapshot, BridgeError> {
         let memory = boot::take(&mut self.sandbox)?;
+        if Arc::ptr_eq(&memory, &self.clean.memory) {
+            // Nothing has run since the clean state came back.
+            return Ok(self.clean.clone());
+        }
         boot::restore(&mut self.sandbox, &memory)?;
         self.foreign = true;
+        self.pristine = false;
         let facts =
             Facts { first_page: OutputWindow::open(self.scratch.end)?.next_page()?, ..self.clean.facts().clone() };
         Ok(Snapshot::new(memory, facts))
@@ -162,21 +170,28 @@ impl MicroVm {
         let Some(prepared) = self.clean.prepared.get_or_init(|| Prepared::of(&self.clean).ok()) else {
             return Ok(false);
         };
-        let mut stale = Vec::new();
-        // A restore of another state makes the hypervisor forget all that it mapped.
-        if self.shadowed && !self.pristine && !self.foreign {
+        if self.foreign {
+            self.stale.clear();
+        } else if self.shadowed && !self.pristine {
             match prepared.look_at_tables(self.scratch.end)? {
-                Finding::Honest { stale: found } => stale = found,
+                Finding::Honest { linked, all_written } => {
+                    if all_written {
+                        self.stale.clear();
+                    }
+                    self.stale.extend(linked);
+                    self.stale.sort_unstable();
+                    self.stale.dedup();
+                }
                 Finding::Dishonest => return Ok(false),
             }
         }
         // Only in ring 3 mode does the shim see every call before the runtime does.
         let most = if self.clean.facts().privilege_ring == 3 { MOST_STALE } else { 0 };
-        if stale.len() > most {
+        if self.stale.len() > most {
             return Ok(false);
         }
         boot::restore(&mut self.sandbox, &self.clean.memory)?;
-        prepared.write(self.scratch.end, &stale)?;
+        prepared.write(self.scratch.end, &self.stale)?;
         self.foreign = false;
         Ok(true)
     }

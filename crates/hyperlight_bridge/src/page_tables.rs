@@ -30,15 +30,6 @@ const READ_BYTES: usize = 16 * TABLE;
 
 type Table = [u8; TABLE];
 
-/// What was found.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Finding {
-    /// Nothing but mappings of scratch; guest-physical addresses of the entries that link new tables.
-    Honest { stale: Vec<u64> },
-    /// Something that no honest guest does.
-    Dishonest,
-}
-
 /// The tables that the clean state has.
 pub(crate) struct PageTables {
     /// Guest-physical address of the root, which is the first byte of `bytes`.
@@ -52,8 +43,9 @@ pub(crate) struct PageTables {
 }
 
 impl PageTables {
-    /// Compares with what is there now.
-    pub fn look(&self, scratch: &Scratch) -> Result<Finding, BridgeError> {
+    /// Compares with what is there now: addresses of the entries that link new tables, unless there is anything that an
+    /// honest guest does not do.
+    pub fn look(&self, scratch: &Scratch) -> Result<Option<Vec<u64>>, BridgeError> {
         let changed = self.changed(scratch)?;
         Look::new(self, changed, &|gpa, table| scratch.read(from_end(gpa), table)).find()
     }
@@ -87,7 +79,7 @@ struct Look<'a> {
     before: &'a PageTables,
     changed: HashMap<u64, Table>,
     read: &'a dyn Fn(u64, &mut Table) -> Result<(), BridgeError>,
-    stale: Vec<u64>,
+    linked: Vec<u64>,
     /// Tables that may still be looked at.
     left: u32,
 }
@@ -98,12 +90,12 @@ impl<'a> Look<'a> {
         changed: HashMap<u64, Table>,
         read: &'a dyn Fn(u64, &mut Table) -> Result<(), BridgeError>,
     ) -> Self {
-        Self { before, changed, read, stale: Vec::new(), left: MOST_TABLES }
+        Self { before, changed, read, linked: Vec::new(), left: MOST_TABLES }
     }
 
-    fn find(mut self) -> Result<Finding, BridgeError> {
+    fn find(mut self) -> Result<Option<Vec<u64>>, BridgeError> {
         let honest = self.compare(self.before.begin, LEVELS)?;
-        Ok(if honest { Finding::Honest { stale: self.stale } } else { Finding::Dishonest })
+        Ok(honest.then_some(self.linked))
     }
 
     /// A table that the clean state has.
@@ -125,7 +117,7 @@ impl<'a> Look<'a> {
             }
             let honest = if old & PRESENT == 0 || (old ^ new) & FRAME != 0 {
                 if level > 1 {
-                    self.stale.push(gpa + 8 * index as u64);
+                    self.linked.push(gpa + 8 * index as u64);
                 }
                 self.is_fresh(new, level)?
             } else if level > 1 {
@@ -199,7 +191,7 @@ mod tests {
     }
 
     /// Looks at changed tables; `others` are tables that the guest made at addresses of its choice.
-    fn found(change: impl FnOnce(&mut Vec<u8>), others: &[(u64, Table)]) -> Finding {
+    fn found(change: impl FnOnce(&mut Vec<u8>), others: &[(u64, Table)]) -> Option<Vec<u64>> {
         let bytes = tables();
         let before = PageTables { begin: ROOT, dense: bytes.len(), bytes, scratch: ROOT..ROOT + 64 * PAGE };
         let mut now = tables();
@@ -217,7 +209,7 @@ mod tests {
     }
 
     fn honest(change: impl FnOnce(&mut Vec<u8>), others: &[(u64, Table)]) -> bool {
-        found(change, others) != Finding::Dishonest
+        found(change, others).is_some()
     }
 
     fn table(entries: &[(usize, u64)]) -> Table {
@@ -241,8 +233,8 @@ mod tests {
     fn the_entry_that_links_a_new_table_is_stale() {
         let new = [(FREE, table(&[(1, (FREE + PAGE) | PRESENT)]))];
         let entry = ROOT + 2 * PAGE + 9 * 8;
-        assert_eq!(found(|now| put(now, 2, 9, FREE | PRESENT), &new), Finding::Honest { stale: vec![entry] });
-        assert_eq!(found(|now| put(now, 3, 8, FREE | PRESENT), &[]), Finding::Honest { stale: vec![] });
+        assert_eq!(found(|now| put(now, 2, 9, FREE | PRESENT), &new), Some(vec![entry]));
+        assert_eq!(found(|now| put(now, 3, 8, FREE | PRESENT), &[]), Some(vec![]));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use hyperlight_host::sandbox::snapshot::Snapshot as Memory;
 
 use crate::boot;
 use crate::error::BridgeError;
-use crate::page_tables::{Finding, PageTables};
+use crate::page_tables::PageTables;
 use crate::scratch::{ALLOCATOR, Bookkeeping, END_GPA, PAGE, Scratch, ScratchEnd, begin_of, from_end};
 use crate::snapshot::Snapshot;
 use crate::stop::Stop;
@@ -35,6 +35,20 @@ const MOST_ADDED: u64 = 4096 * PAGE;
 /// Time that preparing may take, also inside an emulated processor.
 const LIMIT: Duration = Duration::from_secs(20);
 const ONLY_PREPARE: u64 = STATE - 32;
+
+/// What was found.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Finding {
+    /// Nothing but mappings of scratch.
+    Honest {
+        /// Guest-physical addresses of the entries that link new tables.
+        linked: Vec<u64>,
+        /// Whether the shim wrote those anew that it was told to; a run may be stopped before.
+        all_written: bool,
+    },
+    /// Something that no honest guest does, or that of one which was stopped before it was prepared.
+    Dishonest,
+}
 
 /// The difference between a restored state and a prepared one.
 pub(crate) struct Prepared {
@@ -108,7 +122,12 @@ impl Prepared {
 
     /// What a run that began in this state left in the page tables.
     pub fn look_at_tables(&self, end: ScratchEnd) -> Result<Finding, BridgeError> {
-        self.tables.look(&end.open(false)?)
+        let scratch = end.open(false)?;
+        let [stale_count] = scratch.words(STALE_COUNT)?;
+        Ok(match self.tables.look(&scratch)? {
+            Some(linked) => Finding::Honest { linked, all_written: stale_count == 0 },
+            None => Finding::Dishonest,
+        })
     }
 }
 

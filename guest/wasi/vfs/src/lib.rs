@@ -507,11 +507,12 @@ impl Vfs {
     }
 
     /// Places a file for the component to read, below a folder such as `/input`, making the
-    /// directories on its path. What is placed does not count against the limits.
+    /// directories on its path. What is placed does not count against the limits. A file that was placed
+    /// there before is replaced.
     ///
     /// # Errors
     /// [`Error::Invalid`] for a path that is empty, absolute, or has `.` or `..` in it,
-    /// [`Error::Exists`], and those of [`Self::look_up`].
+    /// [`Error::Exists`] for a directory, and those of [`Self::look_up`].
     pub fn place(&mut self, folder: &str, path: &str, bytes: Vec<u8>, now: u64) -> Result<(), Error> {
         let mut directory = self.look_up(ROOT, folder)?;
         let mut names = path.split('/').peekable();
@@ -524,8 +525,14 @@ impl Vfs {
             }
             let there = self.child(directory, name);
             if names.peek().is_none() {
-                if there.is_ok() {
-                    return Err(Error::Exists);
+                if let Ok(node) = there {
+                    // One that was there when the state was captured.
+                    let Some(Node { body: body @ Body::Placed(_), modified, .. }) = self.node_mut(node) else {
+                        return Err(Error::Exists);
+                    };
+                    *body = Body::Placed(bytes);
+                    *modified = now;
+                    return Ok(());
                 }
                 let file = self.insert(Body::Placed(bytes), false, now);
                 self.link(directory, name, file);

@@ -214,7 +214,9 @@ fn the_host_places_files_and_reads_them_back() {
     assert_eq!(read(&mut files, "/input/data/teams.csv"), Ok(b"a,b\n".to_vec()));
     assert_eq!(write(&mut files, "/input/data/teams.csv", b"x"), Err(Error::ReadOnly));
     assert_eq!(write(&mut files, "/input/data/new.csv", b"x"), Err(Error::ReadOnly));
-    assert_eq!(files.place("/input", "data/teams.csv", Vec::new(), NOW), Err(Error::Exists));
+    files.place("/input", "data/teams.csv", b"c\n".to_vec(), NOW).expect("placed anew");
+    assert_eq!(read(&mut files, "/input/data/teams.csv"), Ok(b"c\n".to_vec()));
+    assert_eq!(files.place("/input", "data", Vec::new(), NOW), Err(Error::Exists));
     for path in ["", "/", "/x", "a//b", "a/../b", "./a", "a/", "a\0"] {
         assert_eq!(files.place("/input", path, Vec::new(), NOW), Err(Error::Invalid), "{path:?}");
     }
