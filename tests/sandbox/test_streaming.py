@@ -42,7 +42,7 @@ def test_states() -> None:
     assert made.state == "created"
     states: list[str] = []
     made.run("print(1)", on_output=lambda _, __: states.append(made.state))
-    assert states == ["running"]
+    assert set(states) == {"running"}  # once for each piece of text that came
     assert made.state == "finished"
     made.close()
     assert made.state == "destroyed"
