@@ -84,6 +84,17 @@ def test_after_an_interrupt_at_any_moment_the_next_run_is_right(soak: bool, slow
     assert set(kinds) == {"ok", "cancelled"}
 
 
+def test_an_interrupt_among_page_faults_leaves_nothing_to_the_next_run(soak: bool, slowness: float) -> None:
+    """A virtual CPU that is stopped on the way into an exception would take it in the next run."""
+    moments = random.Random(11)
+    code = "a = []\nwhile True: a.append(bytearray(1 << 20))"
+    with Sandbox(limits=Limits(seconds=20 * slowness)) as made:
+        for number in range(1000 if soak else 60):
+            made.run(code, limits=Limits(seconds=(0.02 + 0.1 * moments.random()) * slowness))
+            result = made.run(f"print({number})")
+            assert result.stdout == f"{number}\n", result
+
+
 def test_a_killed_host_leaves_nothing_behind(tmp_path: Path) -> None:
     code = "from wcpod import Sandbox\ns = Sandbox()\nprint('ready', flush=True)\ns.run('while True: pass')"
     child: Any = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=tmp_path)

@@ -51,6 +51,9 @@ pub struct MicroVm {
     foreign: bool,
     /// Table entries that the shim has yet to write anew.
     stale: Vec<u64>,
+    /// Whether the last run was interrupted. Its virtual CPU may hold an exception that it was about to take; Hyperlight has
+    /// no way to clear that, and the next run would take it.
+    interrupted: bool,
     /// How often a run cost it its virtual machine.
     replaced: u64,
     start_times: StartTimes,
@@ -94,6 +97,7 @@ impl MicroVm {
             shadowed: Hypervisor::shadows_page_tables(),
             foreign: false,
             stale: Vec::new(),
+            interrupted: false,
             replaced: 0,
             start_times,
         }
@@ -105,7 +109,8 @@ impl MicroVm {
         &self.clean
     }
 
-    /// How often its virtual machine had to be replaced, because what a run left of it could not be used again.
+    /// How often its virtual machine had to be replaced because of what a run left of it; after an interrupt it always is,
+    /// which does not count.
     #[must_use]
     pub fn replaced(&self) -> u64 {
         self.replaced
@@ -157,9 +162,10 @@ impl MicroVm {
     /// [`BridgeError::RestoreFailed`], [`BridgeError::SnapshotFailed`].
     pub fn restore(&mut self) -> Result<Duration, BridgeError> {
         let begin = Instant::now();
-        if !self.come_back().unwrap_or(false) {
+        if self.interrupted || !self.come_back().unwrap_or(false) {
+            let replaced = self.replaced + u64::from(!self.interrupted);
             let made = Self::from_snapshot(&self.clean)?;
-            *self = Self { start_times: self.start_times, replaced: self.replaced + 1, ..made };
+            *self = Self { start_times: self.start_times, replaced, ..made };
         }
         self.pristine = true;
         Ok(begin.elapsed())
@@ -238,6 +244,8 @@ impl MicroVm {
         };
         self.current.set(None);
         let duration = begin.elapsed();
+        self.interrupted =
+            request.stop.reason().is_some() || matches!(called, Err(HyperlightError::ExecutionCanceledByHost()));
         let window = OutputWindow::open(self.scratch.end)?;
         let [stdout, stderr] = window.read(run_id)?;
         let called = match called {
