@@ -33,6 +33,15 @@ def test_restore_and_run(benchmark: Any, sandbox: Sandbox) -> None:
     benchmark.extra_info["known pages"] = sandbox._vm.known_pages
 
 
+def test_run_after_an_interrupt(benchmark: Any, sandbox: Sandbox) -> None:
+    """restore + run of print(1) after a run that was stopped at its limit: in a new virtual machine"""
+
+    def interrupt() -> None:
+        assert sandbox.run("while True: pass", limits=Limits(seconds=0.01)).kind == "timeout"
+
+    benchmark.pedantic(sandbox.run, (CODE,), setup=interrupt, rounds=50)
+
+
 def test_warm_run(benchmark: Any, sandbox: Sandbox) -> None:
     """warm run of print(1): without a restore; for comparison only, it is not offered"""
 
