@@ -62,7 +62,7 @@ bench: install ## Measure everything, and write the figures into SPECIFICATION.m
 	$(BIN)/pytest benches --benchmark-enable --benchmark-only --benchmark-json=dist/bench.json
 	$(BIN)/python benches/specification.py dist/bench.json
 	cargo bench --locked --quiet -p egress --bench call > dist/fetch.txt
-	$(BIN)/python benches/fetch_specification.py dist/fetch.txt
+	$(BIN)/python benches/specification.py --fetch dist/fetch.txt
 	$(BIN)/python benches/plots.py dist/bench.json
 
 bench-nested: install ## Measure beside hyperlight-sandbox under stock KVM inside QEMU, and write the figures

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from specification import processor
 from wcpod import Sandbox
 
 ROOT = Path(__file__).parent.parent
@@ -47,6 +48,4 @@ def pytest_benchmark_update_machine_info(machine_info: dict[str, Any]) -> None:
     with Sandbox() as probe:
         machine_info["hypervisor"] = probe.isolation.hypervisor
         machine_info["privilege_mode"] = probe.isolation.privilege_mode
-    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
-    machine_info["processor"] = f"{model}, {os.cpu_count()} cores"
+    machine_info["processor"] = processor()

@@ -1,19 +1,23 @@
 """Writes the measured parts of SPECIFICATION.md.
 
-`python benches/specification.py RESULTS.json` from a run of the suite, `--stock-kvm OUTPUT` from that of stock_kvm.py.
+`python benches/specification.py RESULTS.json` from a run of the suite, `--stock-kvm OUTPUT` from that of stock_kvm.py,
+`--fetch OUTPUT` from that of `cargo bench -p egress --bench call`.
 """
 
 from __future__ import annotations
 
+import datetime as dt
 import json
+import os
+import platform
 import statistics
 import sys
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parent.parent
-MEASURED, STOCK_KVM = "measured", "measured on stock KVM"
-COMMAND = "make bench"
+MEASURED, STOCK_KVM, FETCH = "measured", "measured on stock KVM", "fetch"
+COMMAND, FETCH_COMMAND = "make bench", "cargo bench -p egress --bench call"
 
 
 def milliseconds(seconds: float) -> str:
@@ -72,6 +76,24 @@ def suite(results: dict[str, Any]) -> list[str]:
     ]
 
 
+def processor() -> str:
+    """Name and number of this machine's cores."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown")
+    return f"{model}, {os.cpu_count()} cores"
+
+
+def fetch(printed: list[str]) -> list[str]:
+    return [
+        f"Machine: {processor()}, Linux {platform.release()}, shared with other work. "
+        f"Date: {dt.datetime.now(dt.UTC):%Y-%m-%d}. Command: `{FETCH_COMMAND}`. Times in milliseconds.",
+        "",
+        "| what | median | p99 | count |",
+        "|---|---|---|---|",
+        *printed,
+    ]
+
+
 BARS = {"restore": 0.3, "restore + run": 0.5, "warm run": 0.7}
 
 
@@ -100,14 +122,18 @@ def stock_kvm(result: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    if sys.argv[1] == "--stock-kvm":
-        output = Path(sys.argv[2]).read_text(encoding="utf-8").splitlines()
-        found = [line for line in output if line.startswith("@bench ")]
-        if not found:
-            sys.exit(f"{sys.argv[2]} has no result: the run did not come to its end")
-        write(STOCK_KVM, stock_kvm(json.loads(found[-1].removeprefix("@bench "))))
+    kind, path = sys.argv[1] if len(sys.argv) > 2 else "", Path(sys.argv[-1])
+    text = path.read_text(encoding="utf-8")
+    marks = {"--stock-kvm": "@bench ", "--fetch": "| "}
+    found = [line for line in text.splitlines() if line.startswith(marks.get(kind, ""))]
+    if not found:
+        sys.exit(f"{path} has no result: the run did not come to its end")
+    if kind == "--stock-kvm":
+        write(STOCK_KVM, stock_kvm(json.loads(found[-1].removeprefix(marks[kind]))))
+    elif kind == "--fetch":
+        write(FETCH, fetch(found))
     else:
-        write(MEASURED, suite(json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))))
+        write(MEASURED, suite(json.loads(text)))
 
 
 if __name__ == "__main__":

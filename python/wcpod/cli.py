@@ -32,13 +32,9 @@ from wcpod.commands.mcp import mcp
 from wcpod.commands.options import (
     allow_host_option,
     archive_option,
-    base_url_option,
     contact_option,
     force_option,
-    model_name_option,
-    model_option,
-    out_option,
-    rehearsal_archive_option,
+    pipeline_options,
 )
 from wcpod.commands.report import report
 from wcpod.control_characters import neutralise
@@ -73,11 +69,7 @@ def cli() -> None:
 
 @cli.command()
 @click.option("--date", "day", type=click.DateTime(["%Y-%m-%d"]), help="Day of the episode. Default: today.")
-@model_option
-@model_name_option
-@base_url_option
-@out_option
-@rehearsal_archive_option
+@pipeline_options
 @click.option("--record", type=click.Path(path_type=Path, file_okay=False), help="Keep every page read in this folder.")
 @contact_option
 @click.option(

@@ -9,23 +9,15 @@ import click
 
 from wcpod.commands.exit_codes import NO_SANDBOX, NOT_CONFIGURED, fail
 from wcpod.commands.options import (
-    base_url_option,
     contact_option,
     force_option,
-    model_name_option,
-    model_option,
-    out_option,
-    rehearsal_archive_option,
+    pipeline_options,
 )
 from wcpod.exceptions import GuestImageError, HypervisorUnavailable, ModelNotConfigured, SandboxError, SkillError
 
 
 @click.command()
-@model_option
-@model_name_option
-@base_url_option
-@out_option
-@rehearsal_archive_option
+@pipeline_options
 @contact_option
 @force_option
 @click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True, help="On 127.0.0.1.")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import click
 
 from wcpod.exceptions import FetchPolicyError
 
+Command = TypeVar("Command", bound=Callable[..., object])
+
 _ARCHIVE = click.Path(path_type=Path, file_okay=False, exists=True)
 _ARCHIVE_HELP = "Read pages from this folder instead of the network."
 
-model_option = click.option(
+_model_option = click.option(
     "--model",
     "kind",
     type=click.Choice(["rehearsal", "foundry", "openai"]),
@@ -19,8 +23,8 @@ model_option = click.option(
     show_default=True,
     help="Who writes. rehearsal: a scripted stand-in on sample pages, and it says so everywhere.",
 )
-model_name_option = click.option("--model-name", help="Deployment or model. Default: $FOUNDRY_MODEL or $OPENAI_MODEL.")
-base_url_option = click.option("--base-url", help="Server for --model openai, for example http://127.0.0.1:8000/v1.")
+_model_name_option = click.option("--model-name", help="Deployment or model. Default: $FOUNDRY_MODEL or $OPENAI_MODEL.")
+_base_url_option = click.option("--base-url", help="Server for --model openai, for example http://127.0.0.1:8000/v1.")
 out_option = click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -33,9 +37,17 @@ allow_host_option = click.option(
     "--allow-host", "hosts", multiple=True, help="Host that fetch_url may read. Default: none."
 )
 archive_option = click.option("--archive", type=_ARCHIVE, help=_ARCHIVE_HELP)
-rehearsal_archive_option = click.option(
+_rehearsal_archive_option = click.option(
     "--archive", type=_ARCHIVE, help=f"{_ARCHIVE_HELP} Default for a rehearsal: the sample pages."
 )
+
+
+def pipeline_options(command: Command) -> Command:
+    """What every command that runs the pipeline asks for: who writes, where to, and from which pages."""
+    options = (_model_option, _model_name_option, _base_url_option, out_option, _rehearsal_archive_option)
+    for option in reversed(options):
+        command = option(command)
+    return command
 
 
 def _contact(_context: click.Context, _parameter: click.Parameter, contact: str | None) -> str | None:
