@@ -18,9 +18,8 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from canned_runtime import CannedRuntime, host_call, outcome
-from wcpod import cli as command_line
-from wcpod.cli import cli
-from wcpod.commands import exit_codes
+from wcpod.cli import cli, exit_codes
+from wcpod.cli.exec import _exit_code, _write
 from wcpod.exceptions import HypervisorUnavailable
 from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
 from wcpod.podcast.progress import CodeEnded, CodeStarted, HostCalled, SkillLoaded, StepEnded, StepStarted
@@ -145,7 +144,7 @@ def test_the_day_exists(tmp_path: Path) -> None:
     ],
 )
 def test_exit_codes_of_exec(result: Any, code: int) -> None:
-    assert command_line._exit_code(result) == code
+    assert _exit_code(result) == code
 
 
 class Terminal(io.StringIO):
@@ -200,7 +199,7 @@ def test_a_terminal_gets_the_code_and_no_foreign_escape_codes() -> None:
 
 
 def test_without_a_terminal_output_is_left_as_it_is(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    command_line._write(sys.stdout, "\x1b[31m\r\n世\ud800")
+    _write(sys.stdout, "\x1b[31m\r\n世\ud800")
     assert capfdbinary.readouterr().out == b"\x1b[31m\r\n\xe4\xb8\x96\\ud800"
 
 

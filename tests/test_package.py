@@ -17,7 +17,7 @@ MODULES = sorted(
     for path in ROOT.rglob("*.py")
     if path.name != "__main__.py" and "guest_code" not in path.parts
 )
-LAYERS = ["wcpod._bridge", "wcpod.sandbox", "wcpod.codeact", "wcpod.podcast"]
+LAYERS = ["wcpod._bridge", "wcpod.sandbox", "wcpod.codeact", "wcpod.podcast", "wcpod.cli"]
 
 
 @pytest.mark.parametrize("module", MODULES)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from wcpod.commands.exit_codes import FAILED, NOT_CONFIGURED, fail
-from wcpod.commands.options import out_option
+from wcpod.cli.exit_codes import FAILED, NOT_CONFIGURED, fail
+from wcpod.cli.options import out_option
 from wcpod.exceptions import PipelineError
 
 

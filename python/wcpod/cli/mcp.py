@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from wcpod.commands.exit_codes import NOT_CONFIGURED, fail
-from wcpod.commands.limits_option import LimitsOption, limits_of
-from wcpod.commands.options import allow_host_option, archive_option, contact_option
+from wcpod.cli.exit_codes import NOT_CONFIGURED, fail
+from wcpod.cli.options import LimitsOption, allow_host_option, archive_option, contact_option, limits_of
 from wcpod.exceptions import FetchPolicyError
 
 

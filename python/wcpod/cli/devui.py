@@ -7,8 +7,8 @@ from pathlib import Path
 
 import click
 
-from wcpod.commands.exit_codes import NO_SANDBOX, NOT_CONFIGURED, fail
-from wcpod.commands.options import (
+from wcpod.cli.exit_codes import NO_SANDBOX, NOT_CONFIGURED, fail
+from wcpod.cli.options import (
     contact_option,
     force_option,
     pipeline_options,

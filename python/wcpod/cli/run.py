@@ -1,45 +1,19 @@
-"""The command line: `wcpod run`, `wcpod exec`, `wcpod doctor`. What each exit code means is in `--help`.
-
-Only click is imported here; a command imports what it needs when it runs.
-"""
+"""`wcpod run`: write the day's script."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import dataclasses
 import datetime as dt
-import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TextIO
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
-from wcpod.commands.devui import devui
-from wcpod.commands.exit_codes import (
-    DAY_EXISTS,
-    EXEC_NO_SANDBOX,
-    EXEC_TIMEOUT,
-    FAILED,
-    INTERRUPTED,
-    NO_SANDBOX,
-    NOT_CONFIGURED,
-    fail,
-)
-from wcpod.commands.limits_option import LimitsOption, limits_of
-from wcpod.commands.mcp import mcp
-from wcpod.commands.options import (
-    allow_host_option,
-    archive_option,
-    contact_option,
-    force_option,
-    pipeline_options,
-)
-from wcpod.commands.report import report
-from wcpod.control_characters import neutralise
+from wcpod.cli.exit_codes import DAY_EXISTS, FAILED, INTERRUPTED, NO_SANDBOX, NOT_CONFIGURED, fail
+from wcpod.cli.options import LimitsOption, contact_option, force_option, limits_of, pipeline_options
 from wcpod.exceptions import (
-    FetchPolicyError,
     GuestImageError,
     HypervisorUnavailable,
     ModelNotConfigured,
@@ -49,25 +23,10 @@ from wcpod.exceptions import (
 )
 
 if TYPE_CHECKING:
-    from wcpod import ExecutionResult, HyperlightRuntime, Limits
+    from wcpod import HyperlightRuntime, Limits
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(package_name="wcpod", message="wcpod %(version)s")
-def cli() -> None:
-    """Run model-written Python in a Hyperlight micro-VM, and a daily podcast on top of it.
-
-    \b
-    wcpod run              write today's World Cup script (a rehearsal, without network or model)
-    wcpod report           make the page that shows how it was written
-    wcpod devui            watch it in Agent Framework's DevUI
-    wcpod exec hello.py    run one Python file in the micro-VM
-    wcpod mcp              serve sandboxes to any MCP client
-    wcpod doctor           check this machine
-    """
-
-
-@cli.command()
+@click.command()
 @click.option("--date", "day", type=click.DateTime(["%Y-%m-%d"]), help="Day of the episode. Default: today.")
 @pipeline_options
 @click.option("--record", type=click.Path(path_type=Path, file_okay=False), help="Keep every page read in this folder.")
@@ -230,93 +189,6 @@ def run(
         click.echo(path)
 
 
-@cli.command("exec")
-@click.argument("file", type=click.File("rb"))
-@allow_host_option
-@click.option(
-    "--timeout", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True, help="Seconds."
-)
-@archive_option
-@contact_option
-@click.option("--limits", type=LimitsOption(), help="More limits, for example memory_mib=64,output_bytes=4096.")
-@click.option("--json", "as_json", is_flag=True, help="Print the whole result as one JSON object.")
-def execute(
-    file: Any,
-    hosts: tuple[str, ...],
-    timeout: float,
-    archive: Path | None,
-    contact: str | None,
-    limits: dict[str, float] | None,
-    as_json: bool,
-) -> None:
-    """Run one Python FILE (- for standard input) in the micro-VM.
-
-    What the code prints goes to standard output and error while it runs; on a terminal its control characters are
-    written out.
-
-    \b
-    Example:
-      echo 'print(sum(range(10)))' | wcpod exec -
-      wcpod exec --allow-host www.bbc.com --timeout 10 read_page.py
-
-    \b
-    Exit codes:
-      the exit code of the code; 124 stopped at its time limit; 125 no usable sandbox; 130 interrupted
-    """
-    try:
-        source = file.read().decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise click.UsageError(f"the file is not UTF-8: byte {error.start}") from None
-
-    from wcpod import AsyncSandbox, FetchPolicy
-
-    def show(stream: str, text: str) -> None:
-        _write(sys.stdout if stream == "stdout" else sys.stderr, text)
-
-    async def run(policy: FetchPolicy | None) -> ExecutionResult:
-        # Under asyncio Ctrl-C cancels the task, and that stops the guest.
-        chosen = limits_of({"seconds": timeout, **(limits or {})})
-        async with AsyncSandbox(policy=policy, archive=archive, contact=contact, limits=chosen) as sandbox:
-            return await sandbox.run(source, on_output=None if as_json else show)
-
-    try:
-        result = asyncio.run(run(FetchPolicy(hosts) if hosts else None))
-    except FetchPolicyError as error:
-        raise click.UsageError(str(error)) from None
-    except KeyboardInterrupt:
-        fail("interrupted", INTERRUPTED)
-    except WcpodError as error:
-        fail(f"{error}\nTo check this machine: wcpod doctor", EXEC_NO_SANDBOX)
-    if as_json:
-        click.echo(json.dumps(_as_json(result), ensure_ascii=True))
-    else:
-        if result.kind not in ("ok", "error"):
-            click.echo(
-                f"wcpod: the run ended by {result.kind}" + (f": {result.detail}" if result.detail else ""), err=True
-            )
-        if result.truncated is not None:
-            click.echo("wcpod: the output was longer than its limit", err=True)
-    sys.exit(_exit_code(result))
-
-
-@cli.command()
-def doctor() -> None:
-    """Check this machine: boot a guest, restore it, interrupt it, and say what to do if something is missing.
-
-    \b
-    Example:
-      wcpod doctor
-    """
-    from wcpod import doctor as checks
-
-    sys.exit(checks.main())
-
-
-cli.add_command(report)
-cli.add_command(devui)
-cli.add_command(mcp)
-
-
 def _boot_early(limits: Limits) -> None:
     """Has the clean state in the cache before the agent libraries are loaded.
 
@@ -327,29 +199,3 @@ def _boot_early(limits: Limits) -> None:
 
     with contextlib.suppress(WcpodError):
         Sandbox(limits=limits).close()
-
-
-def main() -> None:
-    """Entry point of the `wcpod` command."""
-    cli(prog_name="wcpod")
-
-
-def _exit_code(result: ExecutionResult) -> int:
-    if result.kind == "timeout":
-        return EXEC_TIMEOUT
-    if result.kind == "ok":
-        return result.exit_code & 0xFF
-    return result.exit_code & 0xFF or FAILED
-
-
-def _as_json(result: ExecutionResult) -> dict[str, Any]:
-    fields = dataclasses.asdict(result)
-    fields["files"] = {name: len(data) for name, data in result.files.items()}
-    fields["ok"] = result.ok
-    return fields
-
-
-def _write(stream: TextIO, text: str) -> None:
-    if stream.isatty():
-        text = neutralise(text)
-    click.echo(text.encode("utf-8", "backslashreplace"), file=stream, nl=False)

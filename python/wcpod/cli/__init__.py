@@ -1,0 +1,37 @@
+"""The command line: one file for each command, shared options in `options`. Exit codes are in each command's `--help`.
+
+Only click is imported here; a command imports what it needs when it runs.
+"""
+
+from __future__ import annotations
+
+import click
+
+from wcpod.cli import devui, doctor, mcp, report, run
+from wcpod.cli import exec as exec_
+
+__all__ = ["cli", "main"]
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="wcpod", message="wcpod %(version)s")
+def cli() -> None:
+    """Run model-written Python in a Hyperlight micro-VM, and a daily podcast on top of it.
+
+    \b
+    wcpod run              write today's World Cup script (a rehearsal, without network or model)
+    wcpod report           make the page that shows how it was written
+    wcpod devui            watch it in Agent Framework's DevUI
+    wcpod exec hello.py    run one Python file in the micro-VM
+    wcpod mcp              serve sandboxes to any MCP client
+    wcpod doctor           check this machine
+    """
+
+
+for command in (run.run, report.report, devui.devui, exec_.execute, mcp.mcp, doctor.doctor):
+    cli.add_command(command)
+
+
+def main() -> None:
+    """Entry point of the `wcpod` command."""
+    cli(prog_name="wcpod")
