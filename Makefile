@@ -9,7 +9,7 @@ export PATH := $(CURDIR)/$(BIN):$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: help run test test-rust test-python test-nested guest extension install wheel bench bench-nested soak cpython-tests fuzz lint format doctor clean
+.PHONY: $(shell awk -F: '/^[a-z-]+:/{print $$1}' $(MAKEFILE_LIST))
 .DEFAULT_GOAL := help
 
 help: ## Show this list
@@ -82,14 +82,28 @@ cpython-tests: install ## Run the whole selection of CPython's own tests, and wr
 fuzz: ## Fuzz every target for SECONDS (60); needs a nightly toolchain and cargo-fuzz
 	fuzz/run $(SECONDS)
 
-lint: $(VENV)/.ready ## Formatting, lints and types
+lint: lint-rust lint-python lint-words ## Formatting, lints, types and spelling
+
+lint-rust: ## Formatting and lints of the Rust code
 	cargo fmt --check
 	cd guest && cargo fmt --check
 	cargo fmt --check --manifest-path guest/aot/Cargo.toml
 	cargo clippy --workspace --all-targets --features hyperlight_bridge/python --locked --quiet -- -D warnings
+
+# Where the stub and the built extension differ, `stubtest` says so. Without the extension there is nothing to compare.
+lint-python: $(VENV)/.ready ## Formatting, lints and types of the Python code
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
+	$(BIN)/mypy --cache-dir .mypy_cache/benches benches guest/build.py
+	$(BIN)/componentize-py --quiet --wit-path guest/component/wit --world guest bindings guest/build/bindings
+	cd guest/component && $(CURDIR)/$(BIN)/mypy
+	@if ls python/wcpod/_bridge*.so >/dev/null 2>&1; then \
+	  echo "$(BIN)/stubtest wcpod._bridge"; $(BIN)/stubtest wcpod._bridge --mypy-config-file pyproject.toml; \
+	else echo "lint: the extension is not built (make extension), so its stub is not checked"; fi
+
+lint-words: $(VENV)/.ready ## Spelling
+	git ls-files -z | xargs -0 $(BIN)/codespell --toml pyproject.toml
 
 format: $(VENV)/.ready ## Format everything
 	cargo fmt

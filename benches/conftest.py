@@ -32,7 +32,7 @@ def in_process() -> dict[str, list[float]]:
     build = ROOT / "guest" / "build"
     if not program.exists():
         pytest.skip(f"the baseline program is missing: {program} (make bench builds it)")
-    command = [program, build / "python.wasm", build / "stdlib.bin", "300"]
+    command = [str(program), str(build / "python.wasm"), str(build / "stdlib.bin"), "300"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     times: dict[str, list[float]] = json.loads(done.stdout)
     return times

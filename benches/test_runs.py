@@ -123,7 +123,7 @@ def test_first_result_of_a_new_process(benchmark: Any, sandbox: Sandbox, tmp_pat
         "with Sandbox(snapshot=Snapshot.load(sys.argv[1])) as made: assert made.run('print(1)').stdout == '1\\n'\n"
         "print(time.perf_counter() - begin)"
     )
-    command = [sys.executable, "-c", program, tmp_path / "clean"]
+    command = [sys.executable, "-c", program, str(tmp_path / "clean")]
     times = [float(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(20)]
     benchmark.extra_info["seconds"] = times
     benchmark.pedantic(lambda: None, rounds=1)

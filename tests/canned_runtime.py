@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from wcpod.sandbox import ExecutionResult, FetchRecord, HostCall, Isolation, Usage
+from wcpod.sandbox.result import CallStatus
 
 ISOLATION = Isolation(tier="micro-vm", hypervisor="kvm", privilege_mode="ring3")
 USAGE = Usage(seconds=0.01, restore_seconds=0.001, dirtied_pages=1, peak_memory=1)
@@ -32,7 +33,7 @@ def outcome(
     return ExecutionResult(**{**prepared, **fields})
 
 
-def host_call(status: str = "ok", *, agent: str | None = None, reason: str | None = None) -> HostCall:
+def host_call(status: CallStatus = "ok", *, agent: str | None = None, reason: str | None = None) -> HostCall:
     """A `fetch_url` of the guest."""
     url = "https://www.bbc.com/sport/football/world-cup"
     fetch = FetchRecord(
@@ -90,7 +91,8 @@ class CannedRuntime:
             with self._lock:
                 self.running -= 1
 
-    def __enter__(self) -> CannedRuntime:
+    def __enter__(self) -> Any:
+        """Stands in for a `HyperlightRuntime`."""
         return self
 
     def __exit__(self, *exc: object) -> None:

@@ -60,7 +60,8 @@ def source(version: str) -> Path:
     minor = version.rpartition(".")[0]
     beside = sorted(Path(sys.base_prefix).parent.glob(f"*/bin/python{minor}"))
     ask = "import platform, sysconfig; print(platform.python_version(), sysconfig.get_path('stdlib'))"
-    for python in filter(None, [sys.executable, shutil.which(f"python{minor}"), *beside]):
+    on_path = shutil.which(f"python{minor}")
+    for python in [sys.executable, *([on_path] if on_path else []), *map(str, beside)]:
         done = subprocess.run([python, "-c", ask], capture_output=True, text=True, check=False)
         found, _, folder = done.stdout.strip().partition(" ")
         if found == version and Path(folder, "test", "test_list.py").is_file():

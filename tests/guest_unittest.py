@@ -28,6 +28,8 @@ if spec:
 globals().update({{name: value for name, value in vars(module).items() if not name.startswith("__")}})
 """
 
+SUB_TEST: type[Any] = vars(unittest.case)["_SubTest"]
+
 
 def flat(suite: Any) -> list[Any]:
     return [test for part in suite for test in flat(part)] if isinstance(suite, unittest.TestSuite) else [suite]
@@ -45,7 +47,7 @@ class Outcomes(unittest.TestResult):
         self.fixtures: dict[str, tuple[str, str]] = {}
 
     def note(self, test: Any, word: str, why: str = "") -> None:
-        place = self.places.get(id(test.test_case if isinstance(test, Replaced | unittest.case._SubTest) else test))
+        place = self.places.get(id(test.test_case if isinstance(test, Replaced | SUB_TEST) else test))
         if place is None:
             # A class or module whose set-up ended: "setUpClass (test.test_x.Some)".
             self.fixtures[test.id().partition("(")[2].rstrip(")")] = (word, why)
@@ -133,12 +135,12 @@ def allow_asyncio_without_child_watchers(_: Any) -> None:
     def get_child_watcher(self: Any) -> None:
         raise NotImplementedError
 
-    asyncio.events._AbstractEventLoopPolicy.get_child_watcher = get_child_watcher  # type: ignore[attr-defined]
+    setattr(asyncio.events._AbstractEventLoopPolicy, "get_child_watcher", get_child_watcher)  # noqa: B010
 
 
 def allow_module_annotations(_: Any) -> None:
     """A module that the tests of 3.13 import changes its own `__annotations__`, which 3.14 makes only when asked."""
-    builtins.__annotations__ = {}  # type: ignore[attr-defined]
+    builtins.__annotations__ = {}
 
 
 def allow_debug_ranges(support: Any) -> None:

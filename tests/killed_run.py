@@ -95,7 +95,8 @@ def write(out: Path, log: Path, *, point: str = "never", events: list[Event] | N
 
 def kill_before_move(number: int) -> None:
     """Let the process die before the file of that number, counted from 0, is put in place."""
-    replace, moved = Path.replace, []
+    replace = Path.replace
+    moved: list[Path] = []
 
     def counting(source: Path, target: Any) -> Path:
         if source.parent.name.startswith(file_exchange._SCRATCH):
@@ -104,7 +105,7 @@ def kill_before_move(number: int) -> None:
             moved.append(source)
         return replace(source, target)
 
-    Path.replace = counting
+    setattr(Path, "replace", counting)  # noqa: B010
 
 
 if __name__ == "__main__":

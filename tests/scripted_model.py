@@ -12,6 +12,7 @@ from agent_framework import (
     ChatResponse,
     ChatResponseUpdate,
     Content,
+    FinishReasonLiteral,
     FunctionInvocationLayer,
     Message,
     ResponseStream,
@@ -41,7 +42,7 @@ class ScriptedClient(
 
     OTEL_PROVIDER_NAME = "scripted"
 
-    def __init__(self, turns: Sequence[Turn], *, finish_reason: str = "stop") -> None:
+    def __init__(self, turns: Sequence[Turn], *, finish_reason: FinishReasonLiteral = "stop") -> None:
         super().__init__(function_invocation_configuration=loop_limits())
         self.turns = list(turns)
         self.finish_reason = finish_reason
@@ -55,7 +56,8 @@ class ScriptedClient(
         self.tools.append([tool.name for tool in options.get("tools") or []])
         turn = self.turns.pop(0)
         contents = [Content.from_text(turn)] if isinstance(turn, str) else turn
-        finish = "tool_calls" if any(content.type == "function_call" for content in contents) else self.finish_reason
+        calls = any(content.type == "function_call" for content in contents)
+        finish: FinishReasonLiteral = "tool_calls" if calls else self.finish_reason
 
         async def respond() -> ChatResponse[Any]:
             return ChatResponse(messages=Message("assistant", contents), finish_reason=finish, model="scripted")

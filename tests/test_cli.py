@@ -22,7 +22,7 @@ from wcpod.cli import cli, exit_codes
 from wcpod.cli.exec import _exit_code, _write
 from wcpod.exceptions import HypervisorUnavailable
 from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
-from wcpod.podcast.progress import CodeEnded, CodeStarted, HostCalled, SkillLoaded, StepEnded, StepStarted
+from wcpod.podcast.progress import CodeEnded, CodeStarted, Event, HostCalled, SkillLoaded, StepEnded, StepStarted
 from wcpod.podcast.terminal import LiveProgress, PlainProgress, describe, progress_on
 
 WCPOD = [sys.executable, "-m", "wcpod"]
@@ -152,7 +152,7 @@ class Terminal(io.StringIO):
         return True
 
 
-EVENTS = [
+EVENTS: list[Event] = [
     StepStarted("SearchAgent"),
     SkillLoaded("SearchAgent", "search-worldcup"),
     CodeStarted("SearchAgent", "print('[red]')\n" + "pass\n" * 20),

@@ -24,6 +24,7 @@ from wcpod.codeact import (
     render_result,
 )
 from wcpod.exceptions import SandboxError, ToolSurfaceError
+from wcpod.sandbox import ExecutionResult
 
 
 def make_agent(client: ScriptedClient, runtime: Any, counts: ToolCallCounts, **options: Any) -> Agent[Any]:
@@ -36,9 +37,13 @@ def make_agent(client: ScriptedClient, runtime: Any, counts: ToolCallCounts, **o
     )
 
 
+async def go(agent: Agent[Any]) -> None:
+    await agent.run("go")
+
+
 def run(turns: Sequence[Turn], runtime: Any = None, **options: Any) -> tuple[ScriptedClient, ToolCallCounts]:
     client, counts = ScriptedClient(turns), ToolCallCounts()
-    asyncio.run(make_agent(client, runtime or CannedRuntime(), counts, **options).run("go"))
+    asyncio.run(go(make_agent(client, runtime or CannedRuntime(), counts, **options)))
     return client, counts
 
 
@@ -135,7 +140,11 @@ def test_parallel_calls_run_one_at_a_time() -> None:
 
 
 def test_the_lock_is_the_tools_own() -> None:
-    runtime = CannedRuntime(lambda code: time.sleep(0.02) or outcome(code))
+    def slow(code: str) -> ExecutionResult:
+        time.sleep(0.02)
+        return outcome(code)
+
+    runtime = CannedRuntime(slow)
     execute = CodeActProvider(runtime, agent="A").execute_code_tool()
 
     async def both() -> None:
@@ -299,7 +308,7 @@ def test_an_offer_of_another_tool_fails_closed(extra: Any, shown: str) -> None:
         middleware=[only_model_tools],
     )
     with pytest.raises(ToolSurfaceError) as raised:
-        asyncio.run(agent.run("go"))
+        asyncio.run(go(agent))
     assert str(raised.value) == f"the model would see tools that it may not use: {shown}"
     assert client.requests == []
 

@@ -15,7 +15,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from agent_framework import Workflow
+from agent_framework import Workflow, WorkflowRunResult
 from click.testing import CliRunner
 
 from canned_runtime import CannedRuntime, host_call
@@ -50,26 +50,35 @@ def workflow(out: Path, **options: Any) -> Workflow:
     )
 
 
+def run(shown: Workflow, message: str) -> WorkflowRunResult:
+    """One run of the workflow to its end."""
+
+    async def to_its_end() -> WorkflowRunResult:
+        return await shown.run(message)
+
+    return asyncio.run(to_its_end())
+
+
 def test_each_run_is_on_its_own(tmp_path: Path) -> None:
     shown = workflow(tmp_path)
     counts = []
     for day in ("2026-06-15", " 2026-06-16\n"):
-        counts.append(output_of(asyncio.run(shown.run(day)))["tool_call_counts"])
+        counts.append(output_of(run(shown, day))["tool_call_counts"])
     assert counts[0] == counts[1]
     assert counts[0]["SearchAgent"] == {"load_skill": 1, "execute_code": 1, "fetch_url": 1}
     assert sorted(path.name for path in tmp_path.iterdir()) == ["260615", "260616"]
 
 
 def test_a_day_that_exists_is_kept_unless_told(tmp_path: Path) -> None:
-    asyncio.run(workflow(tmp_path).run("2026-06-15"))
+    run(workflow(tmp_path), "2026-06-15")
     with pytest.raises(DayExists):
-        asyncio.run(workflow(tmp_path).run("2026-06-15"))
-    asyncio.run(workflow(tmp_path, force=True).run("2026-06-15"))
+        run(workflow(tmp_path), "2026-06-15")
+    run(workflow(tmp_path, force=True), "2026-06-15")
 
 
 def test_a_day_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="Invalid isoformat string: 'tomorrow'"):
-        asyncio.run(workflow(tmp_path).run("tomorrow"))
+        run(workflow(tmp_path), "tomorrow")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 import cpython_suite
 import model_server
@@ -123,6 +124,16 @@ def test_named_files_exist(document: Path) -> None:
 def test_make_targets_exist(document: Path) -> None:
     targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
     assert set(commands(document, "make")) - targets == set()
+
+
+def test_commit_hooks_and_ci_call_make() -> None:
+    """And nothing else: a check has one place."""
+    targets = set(re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE))
+    hooks = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    called = [hook["entry"] for repository in hooks["repos"] for hook in repository["hooks"]]
+    assert len(called) == len([hook for hook in called if hook.startswith("make ")]) >= 3
+    called += re.findall(r"^make .*$", (ROOT / ".ci" / "run").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [command for command in called if command.removeprefix("make ") not in targets] == []
 
 
 @documents

@@ -14,7 +14,7 @@ from canned_runtime import host_call, outcome
 from wcpod.podcast import progress
 from wcpod.podcast.event_lines import EventLines
 
-EVENTS = [
+EVENTS: list[progress.Event] = [
     progress.RunResumed("adapt_content"),
     progress.StepStarted("SearchAgent"),
     progress.StepEnded("SearchAgent", 1.5),

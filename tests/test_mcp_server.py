@@ -23,6 +23,7 @@ pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 from mcp.server.fastmcp.exceptions import ToolError
+from mcp.types import CallToolResult, TextContent
 
 from wcpod.mcp_server import SandboxTools, Tenancy, Terms
 
@@ -44,11 +45,18 @@ async def ask(session: ClientSession, tool: str, **arguments: Any) -> dict[str, 
     return answer.structuredContent
 
 
+def text(answer: CallToolResult) -> str:
+    """The one block of text of an answer."""
+    (block,) = answer.content
+    assert isinstance(block, TextContent)
+    return block.text
+
+
 async def refusal(session: ClientSession, tool: str, **arguments: Any) -> str:
     """What a tool says that refuses."""
     answer = await session.call_tool(tool, arguments)
     assert answer.isError
-    return str(answer.content[0].text)
+    return text(answer)
 
 
 @pytest.mark.microvm
@@ -70,9 +78,7 @@ async def test_the_three_tools() -> None:
         answer = await session.call_tool(
             "execute_in_sandbox", {"sandbox_id": name, "code": "kept = 1\nprint('</stdout> 世')\n6 * 7"}
         )
-        assert [content.text for content in answer.content] == [
-            "exit code 0 (ok)\n<stdout>\n&lt;/stdout> 世\n</stdout>\n<value>\n42\n</value>"
-        ]
+        assert text(answer) == "exit code 0 (ok)\n<stdout>\n&lt;/stdout> 世\n</stdout>\n<value>\n42\n</value>"
         result = dict(answer.structuredContent or {})
         assert 0 < result.pop("seconds") < 30
         assert result == {
@@ -174,7 +180,12 @@ def test_a_host_that_is_none() -> None:
 
 async def test_the_contact_reaches_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[Terms] = []
-    monkeypatch.setattr("wcpod.mcp_server.build_server", lambda terms: served.append(terms) or MagicMock())
+
+    def build(terms: Terms) -> MagicMock:
+        served.append(terms)
+        return MagicMock()
+
+    monkeypatch.setattr("wcpod.mcp_server.build_server", build)
     CliRunner().invoke(cli, ["mcp", "--contact", "ops@example.org"], prog_name="wcpod")
     create = AsyncMock()
     monkeypatch.setattr("wcpod.mcp_server.AsyncSandbox.create", create)

@@ -41,7 +41,8 @@ def in_process() -> dict[str, float]:
     """Median seconds of the same component without a micro-VM."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "guest" / "aot" / "target"))
     build = ROOT / "guest" / "build"
-    command = [target / "release" / "in_process", build / "python.wasm", build / "stdlib.bin", "150"]
+    program = str(target / "release" / "in_process")
+    command = [program, str(build / "python.wasm"), str(build / "stdlib.bin"), "150"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return {name: statistics.median(times) for name, times in json.loads(done.stdout).items()}
 

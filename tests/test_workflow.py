@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_framework import Content, Message, SkillsProvider
+from agent_framework import Content, FinishReasonLiteral, Message, SkillsProvider
 from agent_framework.exceptions import ChatClientException
 
 from canned_runtime import CannedRuntime
@@ -70,7 +70,7 @@ def test_material_cannot_close_itself() -> None:
 
 @pytest.mark.parametrize("reason", ["length", "content_filter", "tool_calls"])
 @pytest.mark.parametrize("agent", ["SearchAgent", "ContentAgent", "GenScriptAgent"])
-def test_anything_but_a_normal_stop_is_an_error(tmp_path: Path, agent: str, reason: str) -> None:
+def test_anything_but_a_normal_stop_is_an_error(tmp_path: Path, agent: str, reason: FinishReasonLiteral) -> None:
     def client(name: str) -> ScriptedClient:
         return ScriptedClient([SCRIPTS], finish_reason=reason if name == agent else "stop")
 

@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import archive
@@ -49,7 +49,7 @@ def main() -> int:
     return 0
 
 
-def step(target: Path, inputs: Iterable[Path], packages: list[str], build) -> None:
+def step(target: Path, inputs: Iterable[Path], packages: list[str], build: Callable[[Path, list[str]], bytes]) -> None:
     """Builds ``target`` unless it was built from the same inputs."""
     key = fingerprint(inputs, packages)
     stamp = target.with_name(target.name + ".key")
@@ -100,7 +100,7 @@ def build_component(folder: Path, _packages: list[str]) -> bytes:
     component = bytearray(result.read_bytes())
     pinned = image.pin(component, (sources / "objects.bin").read_bytes())
     print(f"{pinned} objects pinned", flush=True)
-    return image.count_stack(component)
+    return image.count_stack(bytes(component))
 
 
 def componentize(world: str, module: str, paths: list[Path], result: Path) -> None:

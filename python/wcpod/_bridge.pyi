@@ -4,6 +4,22 @@ from collections.abc import Callable
 from os import PathLike
 from typing import Literal, final
 
+__all__ = [
+    "DEBUG_BUILD",
+    "INTERFACE_VERSION",
+    "VERSION",
+    "CallRecord",
+    "FetchPolicy",
+    "FetchSession",
+    "MicroVm",
+    "RunReport",
+    "Snapshot",
+    "Stop",
+    "detect_hypervisor",
+    "extract_page",
+    "image_digest",
+]
+
 DEBUG_BUILD: bool
 VERSION: str
 INTERFACE_VERSION: int

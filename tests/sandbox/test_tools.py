@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import time
+from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
@@ -32,7 +33,7 @@ class OwnError(Exception):
     pass
 
 
-TOOLS = {
+TOOLS: dict[str, Callable[..., Any]] = {
     "add": add,
     "wait": wait,
     "fail": fail,

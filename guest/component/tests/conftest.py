@@ -2,6 +2,12 @@
 
 import sys
 from pathlib import Path
+from types import ModuleType
 
 COMPONENT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(COMPONENT), str(COMPONENT / "wcpod_guest")]
+sys.path.insert(0, str(COMPONENT))
+
+# The package without its `__init__`, which only a component that is being built can run.
+PACKAGE = ModuleType("wcpod_guest")
+PACKAGE.__path__ = [str(COMPONENT / "wcpod_guest")]
+sys.modules["wcpod_guest"] = PACKAGE

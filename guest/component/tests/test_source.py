@@ -1,7 +1,8 @@
 import ast
 
 import pytest
-import source
+
+from wcpod_guest import source
 
 
 def test_code_stays_as_it_is() -> None:
@@ -37,6 +38,7 @@ def test_blocks_between_prose_run_one_after_the_other() -> None:
 def test_indented_code_keeps_its_lines_and_its_strings() -> None:
     tree, _ = source.parse('    x = """a\nb"""\n    print(x)\n')
     assert [statement.lineno for statement in tree.body] == [1, 3]
+    assert isinstance(tree.body[0], ast.Assign)
     assert ast.literal_eval(tree.body[0].value) == "a\nb"
 
 

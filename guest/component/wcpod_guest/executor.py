@@ -1,7 +1,7 @@
 """One run: code in, exit code and value out, everything else through the standard streams."""
 
 # Functions below look built-in names up in a copy, which no code in the sandbox can change.
-__builtins__ = dict(vars(__import__("builtins")))
+__builtins__ = dict(vars(__import__("builtins")))  # type: ignore[assignment]
 
 import atexit
 import builtins
@@ -14,6 +14,7 @@ from ast import Expr, Expression, Module, PyCF_ALLOW_TOP_LEVEL_AWAIT
 from inspect import CO_COROUTINE
 from traceback import TracebackException
 from types import CodeType, ModuleType
+from typing import NoReturn
 
 from . import relocation, source
 from .host import Host, ToolError, clean
@@ -40,8 +41,8 @@ class Executor:
         self._host = host
         self._streams = streams
         self._at_home = False
-        builtins.call_tool = host.call_tool
-        builtins.ToolError = ToolError
+        builtins.call_tool = host.call_tool  # type: ignore[attr-defined]
+        builtins.ToolError = ToolError  # type: ignore[attr-defined]
         # An exit of the process would take the interpreter along, and with it the exit code.
         os._exit = posix._exit = _exit
         os.abort = posix.abort = _abort
@@ -51,7 +52,7 @@ class Executor:
         self._host.begin(tools)
         self._refresh()
         main = ModuleType("__main__")
-        main.__builtins__ = builtins
+        main.__dict__["__builtins__"] = builtins
         sys.modules["__main__"] = main
         try:
             value = _run(code, main.__dict__)
@@ -105,11 +106,13 @@ class Executor:
 def _run(code: str, namespace: dict[str, object]) -> object:
     tree, text = source.parse(code)
     linecache.cache[source.FILENAME] = (len(text), None, text.splitlines(True), source.FILENAME)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], Expr) else None
+    last = tree.body[-1] if tree.body else None
     parts = []
+    if isinstance(last, Expr):
+        del tree.body[-1]
     if tree.body:
         parts.append(_compiled(tree, "exec"))
-    if last is not None:
+    if isinstance(last, Expr):
         parts.append(_compiled(Expression(last.value), "eval"))
     value = None
     if not any(part.co_flags & CO_COROUTINE for part in parts):
@@ -127,7 +130,8 @@ def _run(code: str, namespace: dict[str, object]) -> object:
 
 
 def _compiled(tree: Module | Expression, mode: str) -> CodeType:
-    return compile(tree, source.FILENAME, mode, PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    code: CodeType = compile(tree, source.FILENAME, mode, PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    return code
 
 
 def _bounded(text: str) -> str:
@@ -148,7 +152,7 @@ def _shorten(error: BaseException) -> None:
 
 
 def _hide_own_frames(report: TracebackException) -> None:
-    pending = [report]
+    pending: list[TracebackException | None] = [report]
     seen = set()
     while pending:
         one = pending.pop()
@@ -157,13 +161,13 @@ def _hide_own_frames(report: TracebackException) -> None:
         seen.add(id(one))
         one.stack[:] = [frame for frame in one.stack if not frame.filename.startswith(relocation.OWN)]
         if not one.stack:
-            one.stack = None
+            one.stack = None  # type: ignore[assignment]
         pending += [one.__cause__, one.__context__, *(one.exceptions or ())]
 
 
-def _exit(status: int = 0) -> None:
+def _exit(status: int = 0) -> NoReturn:
     raise SystemExit(status)
 
 
-def _abort() -> None:
+def _abort() -> NoReturn:
     raise SystemExit(134)

@@ -3,6 +3,7 @@
 import builtins
 import json
 from collections.abc import Callable
+from typing import Any
 
 from componentize_py_types import Err
 
@@ -15,7 +16,7 @@ _FORMATS = ("text", "html")
 
 #: Exceptions of the host that keep their class here: built-in, made of one string, and nothing that
 #: means something else to the interpreter.
-_SAME_HERE = {
+_SAME_HERE: dict[str, type[Exception]] = {
     name: getattr(builtins, name)
     for name in """
     ArithmeticError AssertionError AttributeError BlockingIOError BrokenPipeError BufferError ConnectionAbortedError
@@ -78,7 +79,9 @@ class Host:
         raise error
 
 
-def _fetch_arguments(url: object = None, offset: object = 0, format: object = "text", **unknown: object) -> tuple:
+def _fetch_arguments(
+    url: object = None, offset: object = 0, format: object = "text", **unknown: object
+) -> tuple[str, int, str]:
     if unknown:
         raise TypeError(f"fetch_url: there is no argument {next(iter(unknown))!r}; there are: url, offset, format")
     if type(url) is not str:
@@ -102,7 +105,7 @@ def _arguments_json(kwargs: dict[str, object]) -> str:
         text = _encode(kwargs)
     except RecursionError:
         raise ValueError(too_deep) from None
-    layer: list[object] = [kwargs]
+    layer: list[Any] = [kwargs]
     depth = 0
     while layer:
         depth += 1
@@ -134,7 +137,8 @@ def _exception(description: str) -> Exception:
     if known is not None:
         return known(message)
     if name.isidentifier() and name != "ToolError":
-        return type(name, (ToolError,), {"__module__": "builtins"})(message)
+        named: type[ToolError] = type(name, (ToolError,), {"__module__": "builtins"})
+        return named(message)
     return ToolError(message)
 
 

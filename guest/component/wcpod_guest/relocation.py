@@ -11,6 +11,7 @@ import os
 import sys
 from importlib import _bootstrap_external as bootstrap
 from types import CodeType, FunctionType, ModuleType
+from typing import Any
 
 #: What the file names of this package's code start with.
 OWN = "<wcpod>/"
@@ -35,7 +36,7 @@ def move() -> None:
     for function in gc.get_objects():
         if isinstance(function, FunctionType):
             code: CodeType = function.__code__
-            _imp._fix_co_filename(code, _moved(code.co_filename))
+            _imp._fix_co_filename(code, _moved(code.co_filename))  # type: ignore[attr-defined]
     _move_paths()
 
 
@@ -78,13 +79,14 @@ def _move_module(module: ModuleType) -> None:
 def _move_paths() -> None:
     names = set(os.listdir("/python"))
     sys.prefix = sys.exec_prefix = sys.base_prefix = sys.base_exec_prefix = "/"
-    sys._stdlib_dir = LIBRARY
+    sys._stdlib_dir = LIBRARY  # type: ignore[attr-defined]
     sys.path[:] = [LIBRARY, f"{LIBRARY}/site-packages", ""]
     # Zip files are looked into after folders are.
     sys.path_hooks.reverse()
     sys.path_importer_cache.clear()
     # The library's listing, so that the first import does not have to make it.
-    finder = bootstrap.FileFinder(LIBRARY, *bootstrap._get_supported_file_loaders())
+    loaders = vars(bootstrap)["_get_supported_file_loaders"]()
+    finder: Any = bootstrap.FileFinder(LIBRARY, *loaders)
     finder._path_mtime = LIBRARY_MODIFIED
     finder._path_cache = names
     sys.path_importer_cache[LIBRARY] = finder

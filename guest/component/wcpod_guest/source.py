@@ -6,7 +6,7 @@ mark. What parses as it is, is taken as it is: a fence inside a string stays.
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 #: Name of the code in tracebacks.
 FILENAME = "<sandbox>"
@@ -14,7 +14,7 @@ FILENAME = "<sandbox>"
 _BLOCK = re.compile(r"^[ \t]*```[ \t]*(?:python3?|py|)[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 _PARSE_FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
 
-_compile = compile
+_compile: Callable[..., ast.Module] = compile
 
 
 def parse(text: str) -> tuple[ast.Module, str]:
@@ -25,14 +25,13 @@ def parse(text: str) -> tuple[ast.Module, str]:
     text = text.removeprefix("\ufeff")
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
-    first = None
+    refusals = []
     for reading in _readings(text):
         try:
             return _parse(reading), reading
         except SyntaxError as error:
-            if first is None:
-                first = error
-    raise first from None
+            refusals.append(error)
+    raise refusals[0] from None
 
 
 def _readings(text: str) -> Iterator[str]:
@@ -59,8 +58,9 @@ def _parse(text: str) -> ast.Module:
             tree = _compile("if True:\n" + text, FILENAME, "exec", _PARSE_FLAGS, dont_inherit=True)
         except SyntaxError:
             tree = None
-        if tree is None or len(tree.body) != 1:
-            raise
-        ast.increment_lineno(tree, -1)
-        tree.body = tree.body[0].body
-        return tree
+        match tree:
+            case ast.Module(body=[ast.If(body=body)]):
+                ast.increment_lineno(tree, -1)
+                tree.body = body
+                return tree
+        raise

@@ -22,9 +22,10 @@ class Streams:
         """Gives the run its streams, new ones if another has closed any."""
         if self._stdin.closed or self._stdout.closed or self._stderr.closed:
             self._open_all()
-        sys.stdin = sys.__stdin__ = self._stdin
-        sys.stdout = sys.__stdout__ = self._stdout
-        sys.stderr = sys.__stderr__ = self._stderr
+        # The second names are not for programs to change, but this is the interpreter's own part.
+        sys.stdin = sys.__stdin__ = self._stdin  # type: ignore[misc]
+        sys.stdout = sys.__stdout__ = self._stdout  # type: ignore[misc]
+        sys.stderr = sys.__stderr__ = self._stderr  # type: ignore[misc]
 
     def open(self, descriptor: int, mode: str, name: str) -> io.TextIOWrapper:
         """One stream: UTF-8, no translation of line ends on output, and no error for what is not text."""
@@ -34,9 +35,13 @@ class Streams:
             stream = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8", errors="surrogateescape")
         else:
             stream = io.TextIOWrapper(
-                raw, encoding="utf-8", errors="backslashreplace", newline="\n", write_through=True
+                raw,  # type: ignore[arg-type]
+                encoding="utf-8",
+                errors="backslashreplace",
+                newline="\n",
+                write_through=True,
             )
-        stream.mode = mode
+        stream.mode = mode  # type: ignore[misc]
         return stream
 
     def write_error(self, data: bytes) -> None:

@@ -73,7 +73,7 @@ def _compile(folder: str, name: str) -> None:
         return
     os.makedirs(f"{TARGET}{folder}/__pycache__", exist_ok=True)
     with open(f"{TARGET}{folder}/__pycache__/{name.removesuffix('.py')}.cpython-314.pyc", "wb") as file:
-        file.write(bootstrap._code_to_hash_pyc(code, b"\0" * 8, False))
+        file.write(vars(bootstrap)["_code_to_hash_pyc"](code, b"\0" * 8, False))
 
 
 def _read(path: str) -> bytes:
