@@ -53,14 +53,18 @@ def test_help_documents_the_exit_codes(command: str) -> None:
             ("run", "--limits", "second=3"),
             "'second=3' is not one of seconds=N, memory_mib=N, output_bytes=N, host_calls=N",
         ),
-        (("run", "--archive", "/nonexistent"), "Directory '/nonexistent' does not exist"),
+        (("run", "--archive", "ABSENT"), "Directory 'ABSENT' does not exist"),
         (("exec", "--contact", "a b", "-"), "the contact must be 1 to 200 visible ASCII characters"),
         (("mcp", "--contact", "ops)"), "the contact must be 1 to 200 visible ASCII characters"),
         (("exec", "--timeout", "0", "-"), "0.0 is not in the range x>0"),
-        (("exec", "/nonexistent.py"), "No such file or directory"),
+        (("exec", "ABSENT"), "No such file or directory"),
     ],
 )
-def test_wrong_options(arguments: tuple[str, ...], message: str) -> None:
+def test_wrong_options(
+    arguments: tuple[str, ...], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nothing named `ABSENT` is."""
+    monkeypatch.chdir(tmp_path)
     result = invoke(*arguments)
     assert result.exit_code == exit_codes.USAGE
     assert message in " ".join(result.output.split())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -14,10 +15,10 @@ VARIABLES = ("FOUNDRY_PROJECT_ENDPOINT", "FOUNDRY_MODEL", "OPENAI_API_KEY", "OPE
 
 
 @pytest.fixture(autouse=True)
-def no_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for variable in VARIABLES:
         monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("PATH", "/nonexistent")
+    monkeypatch.setenv("PATH", str(tmp_path))  # no program is found, `az` among them
 
 
 def why_not(kind: str, **options: str) -> str:

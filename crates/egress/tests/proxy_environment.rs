@@ -1,4 +1,4 @@
-//! R13: the host's proxy variables and `.netrc` are not used. The fetch runs in a process of its
+//! The host's proxy variables and `.netrc` are not used. The fetch runs in a process of its
 //! own, because an environment belongs to a process.
 
 #![allow(clippy::expect_used, clippy::panic)]

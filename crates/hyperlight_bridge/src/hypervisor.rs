@@ -70,19 +70,31 @@ impl fmt::Display for Hypervisor {
 mod tests {
     use super::*;
 
+    /// Calls `with` with a path at which nothing is, in an empty folder made for it.
+    fn with_an_absent_path(name: &str, with: impl FnOnce(&Path)) {
+        let folder = std::env::temp_dir().join(format!("wcpod-hypervisor-{name}-{}", std::process::id()));
+        fs::create_dir(&folder).unwrap();
+        with(&folder.join("absent"));
+        fs::remove_dir(&folder).unwrap();
+    }
+
     #[test]
     fn a_missing_device_is_told_apart_from_a_forbidden_one() {
-        let missing = Hypervisor::detect_at(Path::new("/nonexistent/kvm"), Path::new("/nonexistent"));
-        assert!(matches!(missing, Err(BridgeError::NoHypervisor { .. })));
-        // A directory exists but cannot be opened for writing, whoever asks.
-        let forbidden = Hypervisor::detect_at(Path::new("/"), Path::new("/nonexistent"));
-        assert!(matches!(forbidden, Err(BridgeError::NoPermission { .. })));
+        with_an_absent_path("device", |absent| {
+            let missing = Hypervisor::detect_at(absent, absent);
+            assert!(matches!(missing, Err(BridgeError::NoHypervisor { .. })));
+            // A directory exists but cannot be opened for writing, whoever asks.
+            let forbidden = Hypervisor::detect_at(Path::new("/"), absent);
+            assert!(matches!(forbidden, Err(BridgeError::NoPermission { .. })));
+        });
     }
 
     #[test]
     fn the_module_tells_which_kvm_it_is() {
         let device = Path::new("/dev/null");
         assert_eq!(Hypervisor::detect_at(device, Path::new("/")).unwrap(), Hypervisor::KvmPvm);
-        assert_eq!(Hypervisor::detect_at(device, Path::new("/nonexistent")).unwrap(), Hypervisor::Kvm);
+        with_an_absent_path("module", |absent| {
+            assert_eq!(Hypervisor::detect_at(device, absent).unwrap(), Hypervisor::Kvm);
+        });
     }
 }
