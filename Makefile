@@ -59,7 +59,7 @@ wheel: $(VENV)/.ready guest ## Build the wheel into dist/
 bench: install ## Measure everything, and write the figures into SPECIFICATION.md
 	$(BIN)/pip install --quiet --constraint constraints.txt --group bench
 	cargo build --release --locked --quiet --manifest-path guest/aot/Cargo.toml --bin in_process
-	$(BIN)/pytest benches --benchmark-enable --benchmark-only --benchmark-json=dist/bench.json
+	$(BIN)/pytest benches --benchmark-enable --benchmark-json=dist/bench.json
 	$(BIN)/python benches/specification.py dist/bench.json
 	cargo bench --locked --quiet -p egress --bench call > dist/fetch.txt
 	$(BIN)/python benches/specification.py --fetch dist/fetch.txt

@@ -6,10 +6,11 @@ import json
 import statistics
 import sys
 from pathlib import Path
-from typing import Any
 
 import matplotlib as mpl
 from matplotlib import pyplot as plt
+
+from figures import Figure, figures
 
 PLOTS = Path(__file__).parent.parent / "docs" / "plots"
 SHOWN = {
@@ -22,18 +23,13 @@ SHOWN = {
 }
 
 
-def seconds(benchmark: dict[str, Any]) -> list[float]:
-    times: list[float] = benchmark["extra_info"].get("seconds") or benchmark["stats"]["data"]
-    return times
-
-
-def distributions(benchmarks: list[dict[str, Any]], note: str) -> None:
+def distributions(found: list[Figure], note: str) -> None:
     """How the times of print(1) are spread: the share of runs that took at most so long."""
     figure, axes = plt.subplots(figsize=(8, 4.2), layout="constrained")
     for name, label in SHOWN.items():
-        for benchmark in benchmarks:
-            if benchmark["name"] == name:
-                times = sorted(seconds(benchmark))
+        for each in found:
+            if each.name == name:
+                times = sorted(each.seconds)
                 at = sorted({round(share / 200 * (len(times) - 1)) for share in range(201)})
                 shares = [(index + 1) / len(times) for index in at]
                 axes.step([times[index] * 1e3 for index in at], shares, where="post", label=label)
@@ -52,13 +48,13 @@ GROWTH = (
 )
 
 
-def growth(benchmarks: list[dict[str, Any]], note: str) -> None:
+def growth(found: list[Figure], note: str) -> None:
     """How costs grow with memory limit, state and number of sandboxes, and throughput with threads."""
     figure, panels = plt.subplots(2, 2, figsize=(8, 5.6), layout="constrained")
     for axes, (name, across, up) in zip(panels.flat, GROWTH, strict=True):
-        found = [each for each in benchmarks if each["name"].startswith(name + "[")]
-        values = [statistics.median(seconds(each)) for each in found]
-        ticks = [str(each["param"]) for each in found]
+        points = [each for each in found if each.name.startswith(name + "[")]
+        values = [statistics.median(each.seconds) for each in points]
+        ticks = [str(each.param) for each in points]
         rate = up == "runs a second"
         axes.plot(ticks, [1 / value if rate else value * 1e3 for value in values], marker="o")
         axes.set(xlabel=across, ylabel=up, ylim=(0, None))
@@ -72,8 +68,8 @@ def main() -> None:
     machine = results["machine_info"]
     note = f"{machine['hypervisor']}, {machine['privilege_mode']}, {machine['processor']}, {results['datetime'][:10]}"
     mpl.rcParams["svg.hashsalt"] = "wcpod"
-    distributions(results["benchmarks"], note)
-    growth(results["benchmarks"], note)
+    distributions(figures(results), note)
+    growth(figures(results), note)
     print(f"{PLOTS.name}/distributions.svg and growth.svg drawn")
 
 

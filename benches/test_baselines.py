@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
+from figures import Note
 
-def test_in_process_fresh(benchmark: Any, in_process: dict[str, list[float]]) -> None:
+
+def test_in_process_fresh(note: Note, in_process: dict[str, list[float]]) -> None:
     """baseline: the same component in-process on Wasmtime, a fresh instance"""
-    benchmark.extra_info["seconds"] = in_process["fresh"]
-    benchmark.pedantic(lambda: None, rounds=1)
+    note(seconds=in_process["fresh"])
 
 
-def test_in_process_warm(benchmark: Any, in_process: dict[str, list[float]]) -> None:
+def test_in_process_warm(note: Note, in_process: dict[str, list[float]]) -> None:
     """baseline: the same component in-process on Wasmtime, warm"""
-    benchmark.extra_info["seconds"] = in_process["warm"]
-    benchmark.pedantic(lambda: None, rounds=1)
+    note(seconds=in_process["warm"])
 
 
 def test_subprocess(benchmark: Any) -> None:
@@ -38,8 +38,10 @@ def test_monty(benchmark: Any) -> None:
     benchmark.extra_info["version"] = metadata.version("pydantic-monty")
     with monty.Monty() as pool:
 
-        def run() -> int:
+        def run() -> list[tuple[str, str]]:
+            printed: list[tuple[str, str]] = []
             with pool.checkout() as session:
-                return int(session.feed_run("1+1"))
+                session.feed_run("print(1)", print_callback=lambda stream, text: printed.append((stream, text)))
+            return printed
 
-        assert benchmark(run) == 2
+        assert benchmark(run) == [("stdout", "1\n")]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-from typing import Any
 
 import pytest
+
+from figures import Note
 
 RUNS = 200
 EVENTS = {
@@ -41,13 +42,14 @@ def counted(runs: int, kind: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("kind", ["restore + run", "warm"])
-def test_counters(benchmark: Any, kind: str) -> None:
+def test_counters(note: Note, kind: str) -> None:
     """counted by the kernel in one run of print(1)"""
     if shutil.which("perf") is None:
         pytest.skip("perf is not installed")
     few, many = counted(0, kind), counted(RUNS, kind)
-    for event, name in EVENTS.items():
-        if many.get(event, 0) > few.get(event, 0):
-            benchmark.extra_info[name] = round((many[event] - few.get(event, 0)) / RUNS)
-    benchmark.extra_info["counted"] = RUNS
-    benchmark.pedantic(lambda: None, rounds=1)
+    each = {
+        name: round((many[event] - few.get(event, 0)) / RUNS)
+        for event, name in EVENTS.items()
+        if many.get(event, 0) > few.get(event, 0)
+    }
+    note(count=RUNS, beside=each)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from figures import Note
 from wcpod import Limits, Sandbox
 
 RUNS = 120
@@ -30,21 +31,19 @@ def rate(sandboxes: list[Sandbox]) -> float:
 
 
 @pytest.mark.parametrize("threads", [1, 2, 4, 8])
-def test_throughput(benchmark: Any, sandbox: Sandbox, threads: int) -> None:
-    """time per run with a sandbox for each thread, all of one snapshot"""
+def test_throughput(note: Note, sandbox: Sandbox, threads: int) -> None:
+    """time per run, so many threads with a sandbox each, all of one snapshot"""
     snapshot = sandbox.snapshot()
     made = [Sandbox(snapshot=snapshot) for _ in range(threads)]
     rates = [rate(made) for _ in range(3)]
-    benchmark.extra_info["runs a second"] = round(statistics.median(rates))
-    benchmark.extra_info["seconds"] = [1 / each for each in rates]
-    benchmark.pedantic(lambda: None, rounds=1)
+    note(seconds=[1 / each for each in rates], beside={"runs a second": round(statistics.median(rates))})
     for each in made:
         each.close()
 
 
 @pytest.mark.parametrize("memory_mib", [64, 128, 256, 512])
 def test_restore_by_memory(benchmark: Any, memory_mib: int) -> None:
-    """restore of a sandbox made for so much memory"""
+    """restore, by memory limit in MiB"""
     with Sandbox(limits=Limits(memory_mib=memory_mib)) as made:
         for _ in range(3):
             made.run("print(1)")
@@ -56,7 +55,7 @@ def resident_kib() -> int:
     return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS:"))
 
 
-def test_memory_of_further_sandboxes(benchmark: Any, sandbox: Sandbox) -> None:
+def test_memory_of_further_sandboxes(note: Note, sandbox: Sandbox) -> None:
     """resident memory of a further sandbox after a run, the mean of 20"""
     snapshot = sandbox.snapshot()
     sandbox.run("print(1)")
@@ -64,16 +63,14 @@ def test_memory_of_further_sandboxes(benchmark: Any, sandbox: Sandbox) -> None:
     made = [Sandbox(snapshot=snapshot) for _ in range(20)]
     for each in made:
         each.run("print(1)")
-    benchmark.extra_info["counted"] = len(made)
-    benchmark.extra_info["KiB"] = round((resident_kib() - before) / len(made))
-    benchmark.pedantic(lambda: None, rounds=1)
+    note(count=len(made), beside={"KiB": round((resident_kib() - before) / len(made))})
     for each in made:
         each.close()
 
 
 @pytest.mark.parametrize("kept_mib", [0, 4, 16, 40])
 def test_captured_state(benchmark: Any, sandbox: Sandbox, kept_mib: int) -> None:
-    """restore + run from a state that was captured with so many MiB in it"""
+    """restore + run from a captured state, by its MiB of data"""
     sandbox.run(f"kept = bytearray({kept_mib} << 20)")
     with Sandbox(snapshot=sandbox.snapshot(of_last_run=True)) as made:
         made.run("print(1)")
@@ -82,7 +79,7 @@ def test_captured_state(benchmark: Any, sandbox: Sandbox, kept_mib: int) -> None
 
 @pytest.mark.parametrize("count", [1, 8, 32, 128])
 def test_many_sandboxes(benchmark: Any, sandbox: Sandbox, count: int) -> None:
-    """restore + run with so many sandboxes of one snapshot, in turn"""
+    """restore + run, so many sandboxes of one snapshot in turn"""
     snapshot = sandbox.snapshot()
     before = resident_kib()
     made = [Sandbox(snapshot=snapshot) for _ in range(count)]

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
+from figures import Note
 from wcpod import FetchPolicy, Limits, Sandbox, _bridge
 from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
 
@@ -66,7 +65,7 @@ def test_python(benchmark: Any, sandbox: Sandbox) -> None:
     assert benchmark(sandbox.run, "print(sum(range(10**6)))").ok
 
 
-def test_host_call(benchmark: Any) -> None:
+def test_host_call(note: Note) -> None:
     """one call of a host tool, out of a run of 200"""
     with Sandbox(tools={"one": lambda: 1}, limits=Limits(host_calls=1000)) as made:
 
@@ -77,9 +76,7 @@ def test_host_call(benchmark: Any) -> None:
             )
             return float(made.run(code).stdout)
 
-        times = [run() for _ in range(10)]
-        benchmark.pedantic(time.sleep, args=(statistics.median(times),), rounds=1)
-        benchmark.extra_info["seconds"] = times
+        note(seconds=[run() for _ in range(10)])
 
 
 def test_fetch_from_an_archive(benchmark: Any) -> None:
@@ -115,7 +112,7 @@ def test_start_from_the_cache(benchmark: Any) -> None:
     benchmark(start)
 
 
-def test_first_result_of_a_new_process(benchmark: Any, sandbox: Sandbox, tmp_path: Path) -> None:
+def test_first_result_of_a_new_process(note: Note, sandbox: Sandbox, tmp_path: Path) -> None:
     """from Snapshot.load in a new process to its first result, imports aside"""
     sandbox.snapshot().save(tmp_path / "clean")
     program = (
@@ -124,9 +121,7 @@ def test_first_result_of_a_new_process(benchmark: Any, sandbox: Sandbox, tmp_pat
         "print(time.perf_counter() - begin)"
     )
     command = [sys.executable, "-c", program, str(tmp_path / "clean")]
-    times = [float(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(20)]
-    benchmark.extra_info["seconds"] = times
-    benchmark.pedantic(lambda: None, rounds=1)
+    note(seconds=[float(subprocess.run(command, capture_output=True, check=True).stdout) for _ in range(20)])
 
 
 def test_a_further_sandbox(benchmark: Any, sandbox: Sandbox) -> None:
