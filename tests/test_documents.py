@@ -24,7 +24,7 @@ import model_server
 from wcpod.cli import cli
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS = sorted(ROOT.glob("*.md"))
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
 
 _FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
 _RUNNABLE = re.compile(
@@ -115,7 +115,9 @@ def test_no_private_path_is_mentioned(document: Path) -> None:
 @documents
 def test_named_files_exist(document: Path) -> None:
     """Paths in code spans that begin with a folder of this repository."""
-    folders = "|".join(("crates", "guest", "python", "tests", "benches", "fuzz", "skills"))
+    folders = "|".join(
+        ("crates", "deploy", "docs", "examples", "guest", "python", "tests", "benches", "fuzz", "skills")
+    )
     named = re.findall(rf"`((?:{folders})/[\w./-]*)`", prose(document))
     assert [path for path in named if not (ROOT / path).exists()] == []
 

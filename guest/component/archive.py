@@ -1,6 +1,6 @@
 """Packs a folder into the archive that the guest's file system reads in place.
 
-The layout is described where it is read, in ``guest/wasi/src/vfs/archive.rs``.
+The layout is described where it is read, in ``guest/wasi/vfs/src/archive.rs``.
 """
 
 from __future__ import annotations

@@ -140,6 +140,28 @@ def test_limits_that_make_no_sense_are_refused() -> None:
             Limits(**arguments)
 
 
+FILES_UNTIL_REFUSED = {
+    "bytes": "file = open('/tmp/one', 'wb', buffering=0)\nwhile True: held += file.write(bytes(1 << 12))",
+    "files": "while True:\n    open(f'/output/{held}', 'w').close()\n    held += 1",
+    "open": "files = []\nwhile True:\n    files.append(open('/tmp/one', 'a'))\n    held += 1",
+}
+
+
+@pytest.mark.parametrize(
+    ("what", "most", "error"),
+    # A page less than 24 MiB: a file has a name, which counts too.
+    [
+        ("bytes", (24 << 20) - 4096, "I/O error"),
+        ("files", 4096, "No space left on device"),
+        ("open", 256, "Out of memory"),
+    ],
+)
+def test_files_are_bounded(sandbox: Sandbox, slowness: float, what: str, most: int, error: str) -> None:
+    body = FILES_UNTIL_REFUSED[what].replace("\n", "\n    ")
+    code = f"held = 0\ntry:\n    {body}\nexcept OSError as error:\n    print(held, error.strerror)"
+    assert sandbox.run(code, limits=Limits(seconds=20 * slowness)).stdout == f"{most} {error}\n"
+
+
 def test_a_closed_sandbox_says_so() -> None:
     made = Sandbox()
     made.close()

@@ -13,7 +13,6 @@ _INSTEAD = {
     **dict.fromkeys(("bs4", "html5lib", "lxml", "selectolax"), "html.parser is there"),
     **dict.fromkeys(("ctypes", "multiprocessing"), "there are no processes and no native code here"),
     "yaml": "json and tomllib are there",
-    "tzdata": "zoneinfo knows no zones here: use datetime.timezone",
 }
 
 

@@ -13,7 +13,7 @@ class Decision(NamedTuple):
 
     allowed: bool
     reason: str
-    """A sentence that names what was refused; empty when allowed."""
+    """A sentence that names what was refused, or that the host is allowed; never empty."""
     host: str | None
     """The host that was decided about, when there is one."""
 

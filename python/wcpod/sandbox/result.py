@@ -32,7 +32,7 @@ class FetchRecord:
     """The URL that answered, or the one that was refused."""
     host: str | None
     address: str | None
-    """The address that was connected to; None from an archive or the run's cache."""
+    """The address that was dialed last, even in vain; None from an archive or the run's cache, or if none was."""
     http_status: int | None
     bytes: int
     """Bytes of the page after decompression."""
