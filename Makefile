@@ -70,6 +70,9 @@ bench-nested: install ## Measure beside hyperlight-sandbox under stock KVM insid
 	NESTED_SITE=dist/peer tests/nested/run $(BIN)/python benches/stock_kvm.py | tee dist/stock_kvm.txt
 	$(BIN)/python benches/specification.py --stock-kvm dist/stock_kvm.txt
 
+conversion: install ## Score the conversion beside OpenCC's (OPENCC=a checkout of OpenCC), and write the figures
+	$(BIN)/python benches/conversion.py $(OPENCC)
+
 screenshots: install ## Make the pictures in docs/images
 	$(BIN)/python docs/screenshots.py
 
