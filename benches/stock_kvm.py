@@ -15,7 +15,8 @@ from typing import Any
 
 from hyperlight_sandbox import Sandbox as Peer
 
-from wcpod import Sandbox, _bridge
+from warm import warm_run
+from wcpod import Sandbox
 
 CODE, ROUNDS = "print(1)", 60
 COUNTERS = Path("/sys/kernel/debug/kvm")
@@ -53,7 +54,7 @@ def main() -> None:
     with Sandbox(cache=False) as ours:
 
         def warm() -> Any:
-            return ours._run(CODE, None, None, None, session=None, agent=None, stop=_bridge.Stop(), warm=True)
+            return warm_run(ours, CODE)
 
         def restore_and_run_peer() -> None:
             peer.restore(snapshot)

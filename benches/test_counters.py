@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -21,20 +22,21 @@ EVENTS = {
 }
 PROGRAM = """
 import sys
-from wcpod import Sandbox, _bridge
+from wcpod import Sandbox
+from warm import warm_run
 with Sandbox() as sandbox:
     for _ in range(5):
         sandbox.run("print(1)")
-    warm = sys.argv[2] == "warm"
+    run = warm_run if sys.argv[2] == "warm" else Sandbox.run
     for _ in range(int(sys.argv[1])):
-        sandbox._run("print(1)", None, None, None, session=None, agent=None, stop=_bridge.Stop(), warm=warm)
+        run(sandbox, "print(1)")
 """
 
 
 def counted(runs: int, kind: str) -> dict[str, int]:
     """Of a process that makes so many runs, by event."""
     command = ["perf", "stat", "-x,", "-e", ",".join(EVENTS), sys.executable, "-c", PROGRAM, str(runs), kind]
-    done = subprocess.run(command, capture_output=True, text=True)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=Path(__file__).parent)
     if done.returncode != 0:
         pytest.skip(f"the kernel does not tell: {done.stderr.strip().splitlines()[-1]}")
     fields = [line.split(",") for line in done.stderr.splitlines() if line.count(",") > 3]

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from figures import Note
-from wcpod import FetchPolicy, Limits, Sandbox, _bridge
+from warm import warm_run
+from wcpod import FetchPolicy, Limits, Sandbox
 from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
 
 CODE = "print(1)"
@@ -45,7 +46,7 @@ def test_warm_run(benchmark: Any, sandbox: Sandbox) -> None:
     """warm run of print(1): without a restore; for comparison only, it is not offered"""
 
     def run() -> Any:
-        return sandbox._run(CODE, None, None, None, session=None, agent=None, stop=_bridge.Stop(), warm=True)
+        return warm_run(sandbox, CODE)
 
     assert benchmark(run).stdout == "1\n"
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from wcpod import Sandbox, _bridge
+from wcpod import Sandbox
 from wcpod.sandbox.image import image_path
 
 pytestmark = pytest.mark.microvm
@@ -55,14 +55,6 @@ def test_dirtied_pages(sandbox: Sandbox) -> None:
 def test_restore_and_run_against_a_fresh_instance_in_process(sandbox: Sandbox, in_process: dict[str, float]) -> None:
     ratio = median(lambda: sandbox.run(CODE), 150) / in_process["fresh"]
     assert ratio <= at_most("restore + run over in-process fresh instance")
-
-
-def test_a_warm_run_against_a_warm_instance_in_process(sandbox: Sandbox, in_process: dict[str, float]) -> None:
-    def run() -> None:
-        sandbox._run(CODE, None, None, None, session=None, agent=None, stop=_bridge.Stop(), warm=True)
-
-    sandbox.run(CODE)
-    assert median(run, 150) / in_process["warm"] <= at_most("warm run over in-process warm")
 
 
 def test_a_start_from_disk_against_a_cold_start() -> None:

@@ -11,8 +11,10 @@ import warnings
 from wcpod._bridge import DEBUG_BUILD, VERSION
 from wcpod.sandbox import (
     AsyncSandbox,
+    AsyncSandboxPool,
     Decision,
     ExecutionResult,
+    FetchLimits,
     FetchPolicy,
     FetchRecord,
     HostCall,
@@ -30,8 +32,10 @@ from wcpod.sandbox import (
 __version__ = VERSION
 __all__ = [
     "AsyncSandbox",
+    "AsyncSandboxPool",
     "Decision",
     "ExecutionResult",
+    "FetchLimits",
     "FetchPolicy",
     "FetchRecord",
     "HostCall",

@@ -23,6 +23,7 @@ mod address;
 mod answer;
 mod archive;
 mod audit;
+mod audit_log;
 mod authority;
 mod charset;
 mod client;
@@ -49,6 +50,7 @@ mod text;
 
 pub use archive::ArchiveError;
 pub use audit::AuditRecord;
+pub use audit_log::{AuditLog, AuditLogError};
 pub use fetch::{FetchReply, FetchSession};
 pub use limits::{FetchLimits, LimitsError};
 pub use page::{BODY_BYTES, FetchRequest, Format, Page, Status, UnknownFormat, extract_page, extract_page_at};

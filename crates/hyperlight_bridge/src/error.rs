@@ -111,10 +111,33 @@ pub enum BridgeError {
         /// Largest size, in bytes.
         limit: usize,
     },
-    /// The call of the guest failed in a way that says nothing about the code.
-    #[error("the call of the guest failed: {reason}")]
-    CallFailed {
-        /// What Hyperlight said.
-        reason: String,
+    /// The signal that ends a run would not.
+    #[error(
+        "a run could not be stopped: signal {signal}, which ends a run at its limit, is {what} in this process. Leave its \
+         handler alone, or make a new sandbox, which sets it again"
+    )]
+    NoInterrupt {
+        /// Its number.
+        signal: i32,
+        /// What the process does with it.
+        what: &'static str,
+    },
+    /// The system gives no more threads.
+    #[error("no thread could be started for the sandbox: {source}")]
+    NoThread {
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The sandbox was closed.
+    #[error("this sandbox was closed")]
+    Closed,
+    /// The run waited for its turn until it was cancelled.
+    #[error("the run was cancelled while it waited for its turn")]
+    CancelledInLine,
+    /// The run waited for its turn as long as it was to.
+    #[error("the sandbox was in use for {seconds} s, and the run was not to wait longer for its turn")]
+    NoTurn {
+        /// The time that it waited, in seconds.
+        seconds: f64,
     },
 }

@@ -1,61 +1,69 @@
 //! A micro-VM with a Python interpreter that starts every run from a clean state.
-use std::collections::HashSet;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use hyperlight_host::{HyperlightError, Sandbox};
+use hyperlight_host::HyperlightError;
 
-use crate::boot::{self, Booted, Built, StartTimes};
+use crate::boot::{self, Booted, StartTimes};
 use crate::clock;
 use crate::error::BridgeError;
+use crate::guest_calls::{self, Message};
 use crate::guest_image::GuestImage;
-use crate::host_functions::CurrentRun;
 use crate::hypervisor::Hypervisor;
-use crate::outcome::is_plain;
-use crate::output_follower;
+use crate::interrupt_signal;
+use crate::machine::Machine;
 use crate::output_window::OutputWindow;
-use crate::prepared::{Finding, MOST_STALE, Prepared};
-use crate::run::{ActiveRun, CallRecord, Fetched, HostServices, RunLimits, RunReport, RunRequest, ToolError};
-use crate::scratch::OwnScratch;
+use crate::prepared::{Finding, MOST_STALE};
+use crate::run::{ActiveRun, Ended, Kind, RunLimits, RunReport, RunRequest, VmSize};
+use crate::scratch::Scratch;
 use crate::snapshot::{Facts, Snapshot};
-use crate::verdict::judge;
-use crate::watchdog::Watchdog;
+use crate::verdict::{Verdict, judge};
 
-/// What one call can carry, with room for its envelope.
-const MAX_MESSAGE_BYTES: usize = 3 << 20;
 /// Stands for "no limit" of the wall clock.
 const A_YEAR: Duration = Duration::from_secs(86_400 * 365);
 
-/// How large a micro-VM is made.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct VmSize {
-    /// Most memory that a run's interpreter may have, in bytes.
-    pub memory_bytes: u64,
+/// What the last run left of the virtual machine.
+enum LastRun {
+    /// Nothing has run since the clean state came back.
+    Nothing,
+    /// The interpreter, still alive.
+    Interpreter,
+    /// A guest that can do nothing more.
+    Wreck(Kind),
+    /// The state that was captured of it, which the machine was then restored to. That made the hypervisor forget all that
+    /// it had mapped of the clean one.
+    Captured(Snapshot),
+    /// It was interrupted. Its virtual CPU may hold an exception that it was about to take; Hyperlight has no way to clear
+    /// that, and the next run would take it.
+    Poisoned,
 }
 
-/// A micro-VM and the clean state that its runs start from.
+/// Numbers that can be read while a run is under way.
+#[derive(Debug, Default)]
+pub struct Counters {
+    replaced: AtomicU64,
+}
+
+impl Counters {
+    /// How often the virtual machine had to be replaced because of what a run left of it; after an interrupt it always is,
+    /// which does not count.
+    #[must_use]
+    pub fn replaced(&self) -> u64 {
+        self.replaced.load(Ordering::Relaxed)
+    }
+}
+
+/// A micro-VM and the clean state that its runs start from. To be used, and dropped, by one thread.
 pub struct MicroVm {
-    // Field order is drop order: these must be gone before the sandbox.
-    /// Where its scratch memory is in this process.
-    scratch: OwnScratch,
-    watchdog: Watchdog,
-    sandbox: Sandbox,
+    machine: Machine,
     clean: Snapshot,
-    current: CurrentRun,
-    /// Whether nothing has run since the clean state came back.
-    pristine: bool,
-    /// Whether what a run does to its page tables could outlive it.
-    shadowed: bool,
-    /// Whether it was last restored to another state than the one that runs start from, which made the hypervisor forget
-    /// all that it had mapped of this one.
-    foreign: bool,
-    /// Table entries that the shim has yet to write anew.
+    last_run: LastRun,
+    /// Table entries that the shim has yet to write again.
     stale: Vec<u64>,
-    /// Whether the last run was interrupted. Its virtual CPU may hold an exception that it was about to take; Hyperlight has
-    /// no way to clear that, and the next run would take it.
-    interrupted: bool,
-    /// How often a run cost it its virtual machine.
-    replaced: u64,
+    /// What went wrong without harm since the last report.
+    survived: Vec<String>,
+    counters: Arc<Counters>,
     start_times: StartTimes,
 }
 
@@ -66,39 +74,30 @@ impl MicroVm {
     /// Those of [`Hypervisor::detect`](crate::Hypervisor::detect), [`BridgeError::BootFailed`],
     /// [`BridgeError::OutputUnreadable`], [`BridgeError::SnapshotFailed`].
     pub fn boot(image: GuestImage, size: VmSize) -> Result<Self, BridgeError> {
-        let Booted { built, clean, times } = boot::boot(image, size)?;
-        Ok(Self::new(built, clean, times))
+        let Booted { machine, clean, times } = boot::boot(image, size)?;
+        Ok(Self::new(machine, clean, times))
     }
 
     /// Makes one from a clean state: about a millisecond. All that are made from one share its memory.
     ///
     /// # Errors
-    /// [`BridgeError::SnapshotFailed`].
+    /// [`BridgeError::SnapshotFailed`], [`BridgeError::OutputUnreadable`].
     pub fn from_snapshot(clean: &Snapshot) -> Result<Self, BridgeError> {
         clock::begin();
         let begin = Instant::now();
-        let built = boot::build(clean)?;
-        if let Some(Some(prepared)) = clean.prepared.get() {
-            prepared.write(built.scratch.end, &[])?;
-        }
-        let start_times = StartTimes { boot: Duration::ZERO, snapshot: begin.elapsed() };
-        Ok(Self::new(built, clean.clone(), start_times))
+        let machine = machine_of(clean)?;
+        let times = StartTimes { boot: Duration::ZERO, snapshot: begin.elapsed() };
+        Ok(Self::new(machine, clean.clone(), times))
     }
 
-    fn new(built: Built, clean: Snapshot, start_times: StartTimes) -> Self {
-        let Built { scratch, watchdog, sandbox, current } = built;
+    fn new(machine: Machine, clean: Snapshot, start_times: StartTimes) -> Self {
         Self {
-            scratch,
-            watchdog,
-            sandbox,
+            machine,
             clean,
-            current,
-            pristine: true,
-            shadowed: Hypervisor::shadows_page_tables(),
-            foreign: false,
+            last_run: LastRun::Nothing,
             stale: Vec::new(),
-            interrupted: false,
-            replaced: 0,
+            survived: Vec::new(),
+            counters: Arc::default(),
             start_times,
         }
     }
@@ -109,11 +108,10 @@ impl MicroVm {
         &self.clean
     }
 
-    /// How often its virtual machine had to be replaced because of what a run left of it; after an interrupt it always is,
-    /// which does not count.
+    /// Numbers that stay readable.
     #[must_use]
-    pub fn replaced(&self) -> u64 {
-        self.replaced
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
     }
 
     /// How long the start took.
@@ -122,219 +120,213 @@ impl MicroVm {
         self.start_times
     }
 
-    /// Something that makes the watchdog look at a stop signal at once.
-    pub fn waker(&self) -> impl Fn() + Send + Sync + 'static {
-        self.watchdog.waker()
+    /// Notes something that went wrong without harm, for the next report.
+    pub fn survive(&mut self, what: String) {
+        self.survived.push(what);
     }
 
     /// Takes a snapshot of what the last run left.
     ///
     /// # Errors
-    /// [`BridgeError::SnapshotFailed`]: also when the last run did not come to its end.
+    /// [`BridgeError::SnapshotFailed`]: also when the last run did not end by itself, or left tables that no honest guest
+    /// leaves.
     pub fn capture(&mut self) -> Result<Snapshot, BridgeError> {
-        let memory = boot::take(&mut self.sandbox)?;
-        if Arc::ptr_eq(&memory, &self.clean.memory) {
-            // Nothing has run since the clean state came back.
-            return Ok(self.clean.clone());
+        let failed = |reason: String| Err(BridgeError::SnapshotFailed { reason });
+        match &self.last_run {
+            LastRun::Nothing => return Ok(self.clean.clone()),
+            LastRun::Captured(snapshot) => return Ok(snapshot.clone()),
+            LastRun::Poisoned => return failed("the last run was stopped, so its sandbox is poisoned".into()),
+            LastRun::Wreck(kind) => return failed(format!("the last run ended as {:?}", kind.as_str())),
+            LastRun::Interpreter => {}
         }
-        boot::restore(&mut self.sandbox, &memory)?;
-        self.foreign = true;
-        self.pristine = false;
-        let facts =
-            Facts { first_page: OutputWindow::open(self.scratch.end)?.next_page()?, ..self.clean.facts().clone() };
-        Ok(Snapshot::new(memory, facts))
+        let scratch = self.machine.open_scratch()?;
+        let prepared = self.clean.prepared().map_err(|reason| BridgeError::SnapshotFailed { reason: reason.into() })?;
+        if prepared.look_at_tables(&scratch)? == Finding::Dishonest {
+            self.last_run = LastRun::Wreck(Kind::Crash);
+            return failed("the last run left page tables that no guest of ours leaves".into());
+        }
+        let memory = self.machine.take()?;
+        self.machine.restore(&memory)?;
+        let facts = Facts { first_page: scratch.bookkeeping()?.next_page, ..self.clean.facts().clone() };
+        let snapshot = Snapshot::new(memory, facts);
+        self.last_run = LastRun::Captured(snapshot.clone());
+        Ok(snapshot)
     }
 
     /// Makes another state the one that runs start from.
     ///
     /// # Errors
-    /// [`BridgeError::RestoreFailed`].
+    /// [`BridgeError::SnapshotFailed`], [`BridgeError::OutputUnreadable`].
     pub fn adopt(&mut self, clean: &Snapshot) -> Result<(), BridgeError> {
-        let made = Self::from_snapshot(clean)?;
-        *self = Self { start_times: self.start_times, replaced: self.replaced, ..made };
+        let machine = machine_of(clean)?;
+        self.clean = clean.clone();
+        self.replace_by(machine);
         Ok(())
+    }
+
+    fn replace_by(&mut self, machine: Machine) {
+        self.machine = machine;
+        self.last_run = LastRun::Nothing;
+        self.stale.clear();
     }
 
     /// Brings the clean state back, in a new virtual machine where the last run could reach into the next. Every run does it;
     /// alone it is for measuring.
     ///
     /// # Errors
-    /// [`BridgeError::RestoreFailed`], [`BridgeError::SnapshotFailed`].
+    /// [`BridgeError::SnapshotFailed`], [`BridgeError::OutputUnreadable`].
     pub fn restore(&mut self) -> Result<Duration, BridgeError> {
         let begin = Instant::now();
-        if self.interrupted || !self.come_back().unwrap_or(false) {
-            let replaced = self.replaced + u64::from(!self.interrupted);
-            let made = Self::from_snapshot(&self.clean)?;
-            *self = Self { start_times: self.start_times, replaced, ..made };
-        }
-        self.pristine = true;
+        self.come_back()?;
         Ok(begin.elapsed())
     }
 
-    /// Whether the clean state could be brought back in the virtual machine that there is.
-    fn come_back(&mut self) -> Result<bool, BridgeError> {
-        let Some(prepared) = self.clean.prepared.get_or_init(|| Prepared::of(&self.clean).ok()) else {
-            return Ok(false);
-        };
-        if self.foreign {
-            self.stale.clear();
-        } else if self.shadowed && !self.pristine {
-            match prepared.look_at_tables(self.scratch.end)? {
-                Finding::Honest { linked, all_written } => {
-                    if all_written {
-                        self.stale.clear();
-                    }
-                    self.stale.extend(linked);
-                    self.stale.sort_unstable();
-                    self.stale.dedup();
+    /// Scratch of a machine that has the clean state.
+    fn come_back(&mut self) -> Result<Scratch, BridgeError> {
+        if !matches!(self.last_run, LastRun::Poisoned) {
+            match self.come_back_here() {
+                Ok(scratch) => {
+                    self.last_run = LastRun::Nothing;
+                    return Ok(scratch);
                 }
-                Finding::Dishonest => return Ok(false),
+                Err(reason) => {
+                    self.counters.replaced.fetch_add(1, Ordering::Relaxed);
+                    self.survived.push(format!("the virtual machine was replaced: {reason}"));
+                }
             }
+        }
+        let machine = machine_of(&self.clean)?;
+        self.replace_by(machine);
+        self.machine.open_scratch()
+    }
+
+    /// Brings the clean state back in the virtual machine that there is. `Err` says why that cannot be.
+    fn come_back_here(&mut self) -> Result<Scratch, String> {
+        let told = |error: BridgeError| error.to_string();
+        let scratch = self.machine.open_scratch().map_err(told)?;
+        let prepared = self.clean.prepared()?;
+        match self.last_run {
+            LastRun::Captured(_) => self.stale.clear(),
+            LastRun::Interpreter | LastRun::Wreck(_) if Hypervisor::shadows_page_tables() => {
+                match prepared.look_at_tables(&scratch).map_err(told)? {
+                    Finding::Honest { linked, all_written } => note_stale(&mut self.stale, linked, all_written),
+                    Finding::Dishonest => return Err("its page tables are not those of an honest guest".into()),
+                }
+            }
+            _ => {}
         }
         // Only in ring 3 mode does the shim see every call before the runtime does.
         let most = if self.clean.facts().privilege_ring == 3 { MOST_STALE } else { 0 };
         if self.stale.len() > most {
-            return Ok(false);
+            return Err(format!("it linked {} page tables, at most {most} can be taken care of", self.stale.len()));
         }
-        boot::restore(&mut self.sandbox, &self.clean.memory)?;
-        prepared.write(self.scratch.end, &self.stale)?;
-        self.foreign = false;
-        Ok(true)
+        self.machine.restore(&self.clean.memory).map_err(told)?;
+        prepared.write(&scratch, &self.stale).map_err(told)?;
+        Ok(scratch)
     }
 
-    /// Brings the clean state back unless it is there already; how long that took. To be called before every run, and before
-    /// [`Self::waker`].
+    /// Brings the clean state back unless it is there already, and runs code in it.
     ///
     /// # Errors
-    /// Those of [`Self::restore`].
-    pub fn make_ready(&mut self) -> Result<Duration, BridgeError> {
-        if self.pristine { Ok(Duration::ZERO) } else { self.restore() }
-    }
-
-    /// Runs code in the state that there is: the clean one after [`Self::make_ready`], which took `restore`.
-    ///
-    /// # Errors
-    /// [`BridgeError::CodeTooLong`], [`BridgeError::InputsTooLarge`], [`BridgeError::CallFailed`],
-    /// [`BridgeError::OutputUnreadable`]. Whatever the code does is a report.
-    pub fn run(&mut self, request: RunRequest, restore: Duration) -> Result<RunReport, BridgeError> {
-        let inputs = encode_inputs(&request.inputs)?;
-        if request.code.len() + inputs.len() > MAX_MESSAGE_BYTES {
-            return Err(BridgeError::CodeTooLong {
-                bytes: request.code.len(),
-                limit: MAX_MESSAGE_BYTES - inputs.len(),
-            });
-        }
+    /// [`BridgeError::CodeTooLong`], [`BridgeError::InputName`], [`BridgeError::InputsTooLarge`],
+    /// [`BridgeError::NoInterrupt`], and those of [`Self::restore`]. What happens once the guest was called is a report.
+    pub fn run(&mut self, request: RunRequest) -> Result<RunReport, BridgeError> {
         let begin = Instant::now();
-        let deadline = begin.checked_add(request.limits.wall).unwrap_or(begin + A_YEAR);
-        let memory_bytes = request.limits.memory_bytes.min(self.clean.facts().memory_bytes);
-        let limits = RunLimits { memory_bytes, ..request.limits };
-        let run = Arc::new(ActiveRun::new(&request, deadline));
+        let prepare = |vm: &mut Self| match vm.last_run {
+            LastRun::Nothing => Ok((vm.machine.open_scratch()?, Duration::ZERO)),
+            _ => Ok((vm.come_back()?, begin.elapsed())),
+        };
+        self.run_in(request, prepare)
+    }
+
+    /// Runs code in the state that the last run left, to measure what a restore costs.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    #[cfg(feature = "bench")]
+    pub fn run_without_restore(&mut self, request: RunRequest) -> Result<RunReport, BridgeError> {
+        self.run_in(request, |vm| Ok((vm.machine.open_scratch()?, Duration::ZERO)))
+    }
+
+    fn run_in(
+        &mut self,
+        request: RunRequest,
+        prepare: impl FnOnce(&mut Self) -> Result<(Scratch, Duration), BridgeError>,
+    ) -> Result<RunReport, BridgeError> {
+        let RunRequest { code, inputs, limits, services, stop } = request;
+        let tools = services.tools.as_ref().map_or(&[][..], |tools| tools.names());
+        let message = Message::new(code, &inputs, tools)?;
+        interrupt_signal::check_handler()?;
+        let (scratch, restore) = prepare(self)?;
+        let window = OutputWindow::of(scratch);
+        let begin = Instant::now();
+        let deadline = begin.checked_add(limits.wall).unwrap_or(begin + A_YEAR);
+        let memory_bytes = limits.memory_bytes.min(self.clean.facts().memory_bytes);
+        let run = Arc::new(ActiveRun::new(services, Arc::clone(&stop), deadline, limits.host_calls));
         let run_id = rand::random::<u64>();
-        let tools = run.services.tool_names();
-        self.pristine = false;
-        self.current.set(Some(Arc::clone(&run)));
-        let (sandbox, watchdog) = (&mut self.sandbox, &self.watchdog);
-        let call = || {
-            watchdog.watch(&request.stop, deadline, || execute(sandbox, run_id, &limits, tools, inputs, request.code))
-        };
-        let called = if run.services.wants_output() {
-            output_follower::follow(&*run.services, self.scratch.end, run_id, call)
-        } else {
-            call()
-        };
-        self.current.set(None);
+        if let Some(events) = &run.services.events {
+            events.begin(self.machine.scratch_end(), run_id, &stop);
+        }
+        stop.wake_with(Some(Box::new(self.machine.waker())));
+        self.machine.current.set(Some(Arc::clone(&run)));
+        let limits = RunLimits { memory_bytes, ..limits };
+        let called = guest_calls::execute(&mut self.machine, &stop, deadline, run_id, &limits, message);
+        self.machine.current.set(None);
         let duration = begin.elapsed();
-        self.interrupted =
-            request.stop.reason().is_some() || matches!(called, Err(HyperlightError::ExecutionCanceledByHost()));
-        let window = OutputWindow::open(self.scratch.end)?;
+        let interrupted = matches!(called, Err(HyperlightError::ExecutionCanceledByHost()));
+        let reason = stop.reason();
+        self.last_run = LastRun::Poisoned;
         let [stdout, stderr] = window.read(run_id)?;
-        let called = match called {
-            Ok(length) => Ok(window.outcome(length)?),
-            Err(error) => Err(error),
-        };
         let next_page = window.next_page()?;
-        let verdict = judge(called, request.stop.reason())?;
+        let verdict = match called {
+            Ok(length) => judge(Ok(window.outcome(length)?), reason),
+            Err(error) => judge(Err(error), reason),
+        };
+        if !interrupted && reason.is_none() {
+            self.last_run = if verdict.alive { LastRun::Interpreter } else { LastRun::Wreck(verdict.kind) };
+        }
+        if let Some(events) = &run.services.events {
+            events.end(deadline, &stop);
+        }
+        stop.wake_with(None);
+        let Ended { calls, survived } = run.end();
+        self.survived.extend(survived);
+        let Verdict { kind, exit_code, value, files, detail, peak_memory, alive: _ } = verdict;
         Ok(RunReport {
-            kind: verdict.kind,
-            exit_code: verdict.exit_code,
+            kind,
+            exit_code,
             stdout,
             stderr,
-            value: verdict.value,
-            files: verdict.files,
-            calls: run.take_calls(),
-            detail: verdict.detail,
+            value,
+            files,
+            calls,
+            detail,
             duration,
             restore,
             dirtied_pages: next_page.saturating_sub(self.clean.facts().first_page) / 4096,
-            peak_memory: verdict.peak_memory,
+            peak_memory,
+            survived: std::mem::take(&mut self.survived),
         })
     }
 }
 
-pub(crate) fn execute(
-    sandbox: &mut Sandbox,
-    run_id: u64,
-    limits: &RunLimits,
-    tools: String,
-    inputs: Vec<u8>,
-    code: String,
-) -> Result<u64, HyperlightError> {
-    if !inputs.is_empty() {
-        sandbox.call::<u64>("PlaceInputs", inputs)?;
+/// A virtual machine that has the clean state, prepared where it is known how.
+fn machine_of(clean: &Snapshot) -> Result<Machine, BridgeError> {
+    let machine = Machine::of(&clean.memory, clean.facts().memory_bytes)?;
+    if let Some(prepared) = clean.known_prepared() {
+        prepared.write(&machine.open_scratch()?, &[])?;
     }
-    let [a, b, c, d] = rand::random::<[u64; 4]>();
-    sandbox.call::<u64>(
-        "Execute",
-        (
-            run_id,
-            clock::wall_clock_ns(),
-            clock::tsc_hz(),
-            a,
-            b,
-            c,
-            d,
-            limits.memory_bytes,
-            limits.output_bytes,
-            tools,
-            code,
-        ),
-    )
+    Ok(machine)
 }
 
-fn encode_inputs(inputs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, BridgeError> {
-    let mut names = HashSet::new();
-    if let Some((name, _)) = inputs.iter().find(|(name, _)| !is_plain(name) || !names.insert(name)) {
-        return Err(BridgeError::InputName { name: name.clone() });
+/// Adds what a run linked to what is to be written again; what was written, is not to be any more.
+fn note_stale(stale: &mut Vec<u64>, linked: Vec<u64>, all_written: bool) {
+    if all_written {
+        stale.clear();
     }
-    let bytes: usize = inputs.iter().map(|(name, content)| 8 + name.len() + content.len()).sum();
-    if bytes > MAX_MESSAGE_BYTES {
-        return Err(BridgeError::InputsTooLarge { bytes, limit: MAX_MESSAGE_BYTES });
-    }
-    let mut encoded = Vec::with_capacity(bytes);
-    for part in inputs.iter().flat_map(|(name, content)| [name.as_bytes(), content]) {
-        encoded.extend((part.len() as u32).to_le_bytes());
-        encoded.extend(part);
-    }
-    Ok(encoded)
-}
-
-/// Services of a run without host calls.
-pub struct NoServices;
-
-impl HostServices for NoServices {
-    fn fetch_url(&self, _: String, _: u64, _: String, _: Instant) -> Option<Fetched> {
-        None
-    }
-
-    fn call_tool(&self, name: &str, _: &str, _: Instant) -> Result<String, ToolError> {
-        Err(ToolError { class: "ToolError".into(), message: format!("there is no tool {name:?}") })
-    }
-
-    fn tool_names(&self) -> String {
-        String::new()
-    }
-
-    fn call_ended(&self, _: &CallRecord) {}
+    stale.extend(linked);
+    stale.sort_unstable();
+    stale.dedup();
 }
 
 #[cfg(test)]
@@ -342,10 +334,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inputs_are_lengths_and_bytes() {
-        let encoded = encode_inputs(&[("a".into(), b"xy".to_vec())]).unwrap();
-        assert_eq!(encoded, [1, 0, 0, 0, b'a', 2, 0, 0, 0, b'x', b'y']);
-        let large = encode_inputs(&[("a".into(), vec![0; MAX_MESSAGE_BYTES])]);
-        assert!(matches!(large, Err(BridgeError::InputsTooLarge { .. })));
+    fn entries_stay_stale_until_they_were_written() {
+        let mut stale = vec![16, 24];
+        note_stale(&mut stale, vec![8, 16], false);
+        assert_eq!(stale, [8, 16, 24]);
+        note_stale(&mut stale, vec![32], true);
+        assert_eq!(stale, [32]);
     }
 }

@@ -52,7 +52,12 @@ impl OutputWindow {
     /// # Errors
     /// [`BridgeError::OutputUnreadable`].
     pub fn open(end: ScratchEnd) -> Result<Self, BridgeError> {
-        Ok(Self { scratch: end.open(false)? })
+        Ok(Self::of(end.open()?))
+    }
+
+    /// The window in scratch that was opened.
+    pub fn of(scratch: Scratch) -> Self {
+        Self { scratch }
     }
 
     /// What the run `run_id` wrote to standard output and to standard error. Empty when the window carries another run.

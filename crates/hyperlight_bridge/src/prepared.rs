@@ -8,18 +8,14 @@
 //! Nothing of a run gets in: the guest has been restored, and it halts before it looks at what it was called for.
 use std::ops::Range;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use hyperlight_host::Sandbox;
 use hyperlight_host::sandbox::snapshot::Snapshot as Memory;
 
-use crate::boot;
 use crate::error::BridgeError;
+use crate::machine::Machine;
 use crate::page_tables::PageTables;
-use crate::scratch::{ALLOCATOR, Bookkeeping, END_GPA, PAGE, Scratch, ScratchEnd, begin_of, from_end};
-use crate::snapshot::Snapshot;
-use crate::stop::Stop;
-use crate::watchdog::Watchdog;
+use crate::scratch::{ALLOCATOR, Bookkeeping, END_GPA, PAGE, Scratch, begin_of, from_end};
 
 /// The shim's prepared frames and its state (`guest/shim/layout.h`), to the end of their page; from the end of scratch.
 const FRAMES: u64 = 0x1100;
@@ -63,28 +59,22 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Has a virtual machine of its own prepare the clean state: one that has run code of others must not.
-    pub fn of(clean: &Snapshot) -> Result<Self, BridgeError> {
-        let mut built = boot::build(clean)?;
-        Self::make(&mut built.sandbox, &built.watchdog, &clean.memory, built.scratch.end)
+    /// Has a virtual machine of its own prepare a clean state whose runs may have `memory_bytes` bytes: one that has run code
+    /// of others must not.
+    pub fn of(memory: &Arc<Memory>, memory_bytes: u64) -> Result<Self, BridgeError> {
+        Self::make(&mut Machine::of(memory, memory_bytes)?, memory)
     }
 
-    /// Has the guest prepare `memory`, and keeps what came of it. The sandbox must be restored afterwards.
-    pub fn make(
-        sandbox: &mut Sandbox,
-        watchdog: &Watchdog,
-        memory: &Arc<Memory>,
-        end: ScratchEnd,
-    ) -> Result<Self, BridgeError> {
-        boot::restore(sandbox, memory)?;
-        let scratch = end.open(true)?;
+    /// Has the guest prepare `memory`, and keeps what changed. The machine must be restored afterwards.
+    pub fn make(machine: &mut Machine, memory: &Arc<Memory>) -> Result<Self, BridgeError> {
+        machine.restore(memory)?;
+        let scratch = machine.open_scratch()?;
         let restored = scratch.bookkeeping()?;
         let begin = restored.first_table;
         let before = read(&scratch, begin..restored.next_page, restored.bytes)?;
         scratch.write(ONLY_PREPARE, &1_u64.to_le_bytes())?;
-        // It halts without an answer, which Hyperlight takes for a failure.
-        let _ = watchdog
-            .watch(&Arc::new(Stop::default()), Instant::now() + LIMIT, || sandbox.call::<u64>("KeepTouched", ()));
+        // It halts without an answer, which Hyperlight takes for a failure; whether it did its work shows in its memory.
+        let _ = machine.call_within::<u64>(LIMIT, "KeepTouched", ());
         let [_, _, ready, _, only_prepare] = scratch.words(STATE)?;
         // The state may be one that a run left, so none of this is more than the guest's word.
         let next_page = scratch.bookkeeping()?.next_page;
@@ -103,8 +93,7 @@ impl Prepared {
 
     /// Makes the restored state a prepared one. Only right after a restore of the state that this belongs to. `stale` are
     /// addresses of table entries that the shim must write anew, so that the hypervisor looks at them again.
-    pub fn write(&self, end: ScratchEnd, stale: &[u64]) -> Result<(), BridgeError> {
-        let scratch = end.open(true)?;
+    pub fn write(&self, scratch: &Scratch, stale: &[u64]) -> Result<(), BridgeError> {
         if scratch.bookkeeping()? != self.restored {
             return Err(BridgeError::RestoreFailed { reason: "scratch is not where it was".into() });
         }
@@ -121,10 +110,9 @@ impl Prepared {
     }
 
     /// What a run that began in this state left in the page tables.
-    pub fn look_at_tables(&self, end: ScratchEnd) -> Result<Finding, BridgeError> {
-        let scratch = end.open(false)?;
+    pub fn look_at_tables(&self, scratch: &Scratch) -> Result<Finding, BridgeError> {
         let [stale_count] = scratch.words(STALE_COUNT)?;
-        Ok(match self.tables.look(&scratch)? {
+        Ok(match self.tables.look(scratch)? {
             Some(linked) => Finding::Honest { linked, all_written: stale_count == 0 },
             None => Finding::Dishonest,
         })

@@ -1,19 +1,17 @@
 //! The guest's scratch memory, read and written from this process.
 //!
 //! Scratch is ordinary memory of this process, but Hyperlight 0.18 has no way to reach it from outside: writable mappings
-//! of our own are refused. So it is found among this process's mappings, as the one that a new sandbox added, and
-//! reached through `/proc/self/mem`: no `unsafe`, and an address that is no longer mapped is an error, not a crash. It is
-//! found before the guest runs, because afterwards all that is read is the guest's word.
+//! of our own are refused. So it is found among this process's mappings, as the one of its size that was not there before
+//! the sandbox was built, and reached through `/proc/self/mem`: no `unsafe`, and an address that is no longer mapped is an
+//! error, not a crash. Sandboxes are built and dropped under one lock, so no other mapping of ours comes or goes meanwhile.
 //!
 //! Places are counted from the end, as Hyperlight counts its own words there.
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
-use std::thread;
-use std::time::{Duration, Instant};
 
 use crate::error::BridgeError;
+use crate::fork_lock::{ForkLock, Held};
 
 pub(crate) const PAGE: u64 = 4096;
 /// Guest-physical address of the end of scratch (`SCRATCH_TOP_GPA` of hyperlight-common, and one).
@@ -23,87 +21,55 @@ pub(crate) const ALLOCATOR: u64 = 0x10;
 /// Four words that Hyperlight writes at every restore: generation, first table, next free page, size.
 const BOOKKEEPING: u64 = 0x20;
 
-/// No scratch is smaller (`SCRATCH_BYTES` of boot.rs).
-const LEAST_BYTES: u64 = 64 << 20;
-/// Held while a sandbox is built, so that only one mapping of the kind is added meanwhile.
-static BUILDING: Mutex<()> = Mutex::new(());
-/// Ends of the scratch of all sandboxes that live in this process.
-static LIVE: Mutex<BTreeSet<u64>> = Mutex::new(BTreeSet::new());
-/// A fork may have copied a lock while another thread held it, and a mapping that is given back takes a moment to go.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Held while a sandbox is built or dropped.
+static MAPPINGS: ForkLock = ForkLock::new();
+/// Tries to build while other code of this process maps memory of the same size.
+const TRIES: u32 = 8;
 
 /// Where one sandbox's scratch ends in this process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ScratchEnd(u64);
 
-/// The scratch of one sandbox, known as such until this is dropped. To be dropped before the sandbox.
-#[derive(Debug)]
-pub(crate) struct OwnScratch {
-    pub end: ScratchEnd,
+/// To be held while a sandbox is dropped: its scratch must not vanish while another sandbox looks for its own.
+pub(crate) fn hold_mappings() -> Held<'static> {
+    MAPPINGS.hold()
 }
 
-impl Drop for OwnScratch {
-    fn drop(&mut self) {
-        live().remove(&self.end.0);
-    }
-}
-
-fn live() -> MutexGuard<'static, BTreeSet<u64>> {
-    LIVE.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl OwnScratch {
-    /// Calls `build`, and finds the scratch of the sandbox that it builds: the one mapping of its kind that is no other's.
-    pub fn of_new<T, E: From<BridgeError>>(build: impl FnOnce() -> Result<T, E>) -> Result<(T, Self), E> {
-        let begin = Instant::now();
-        let _building = loop {
-            match BUILDING.try_lock() {
-                Ok(guard) => break Some(guard),
-                Err(TryLockError::Poisoned(poisoned)) => break Some(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) if begin.elapsed() > PATIENCE => break None,
-                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_micros(100)),
-            }
-        };
+/// Calls `build`, and finds the scratch of `bytes` bytes of the sandbox that it builds.
+pub(crate) fn of_new<T>(
+    bytes: u64,
+    mut build: impl FnMut() -> Result<T, BridgeError>,
+) -> Result<(T, ScratchEnd), BridgeError> {
+    let _held = hold_mappings();
+    let mut found = 0;
+    for _ in 0..TRIES {
+        let before = mappings(bytes)?;
         let built = build()?;
-        let begin = Instant::now();
-        loop {
-            let found = unclaimed()?;
-            if let [end] = found[..] {
-                live().insert(end.0);
-                return Ok((built, Self { end }));
-            }
-            // With more than one, those of sandboxes that are being dropped are still there.
-            if found.is_empty() || begin.elapsed() > PATIENCE {
-                let reason = format!("{} mappings of this process could be the guest's scratch memory", found.len());
-                return Err(BridgeError::OutputUnreadable { reason }.into());
-            }
-            thread::sleep(Duration::from_micros(100));
+        let after = mappings(bytes)?;
+        let mut new = after.difference(&before);
+        if let (Some(end), None) = (new.next(), new.next()) {
+            return Ok((built, *end));
         }
+        found = after.difference(&before).count();
     }
+    let reason = format!("{found} new mappings of this process have the size of the guest's scratch memory");
+    Err(BridgeError::OutputUnreadable { reason })
 }
 
-/// Mappings that look like scratch and belong to no sandbox that is known.
-fn unclaimed() -> Result<Vec<ScratchEnd>, BridgeError> {
+/// Ends of the readable and writable mappings of a size.
+fn mappings(bytes: u64) -> Result<BTreeSet<ScratchEnd>, BridgeError> {
     let maps = fs::read_to_string("/proc/self/maps")
         .map_err(|error| BridgeError::OutputUnreadable { reason: format!("/proc/self/maps: {error}") })?;
-    let live = live();
-    let mut found = Vec::new();
-    let large = maps.lines().filter_map(writable).filter(|(begin, end)| end - begin >= LEAST_BYTES);
-    for (begin, end) in large.filter(|(_, end)| !live.contains(end)) {
-        // Hyperlight notes the size at the end when it makes a sandbox.
-        if ScratchEnd(end).open(false)?.bookkeeping().is_ok_and(|noted| noted.bytes == end - begin) {
-            found.push(ScratchEnd(end));
-        }
-    }
-    Ok(found)
+    let writable = maps.lines().filter_map(writable);
+    Ok(writable.filter(|(begin, end)| end - begin == bytes).map(|(_, end)| ScratchEnd(end)).collect())
 }
 
 impl ScratchEnd {
     /// Opened for a few accesses. Not to be kept: after a fork it would still reach the parent's memory.
-    pub fn open(self, write: bool) -> Result<Scratch, BridgeError> {
+    pub fn open(self) -> Result<Scratch, BridgeError> {
         let memory = OpenOptions::new()
             .read(true)
-            .write(write)
+            .write(true)
             .open("/proc/self/mem")
             .map_err(|error| BridgeError::OutputUnreadable { reason: format!("/proc/self/mem: {error}") })?;
         Ok(Scratch { memory, end: self.0 })
@@ -186,15 +152,55 @@ mod tests {
         assert_eq!(writable("nonsense"), None);
     }
 
+    /// Memory as a sandbox has it: between two pages that nobody may touch, so that it is a mapping of its own.
+    struct Mapped(*mut libc::c_void, usize);
+
+    impl Mapped {
+        fn new(bytes: usize) -> Self {
+            let (flags, page) = (libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, PAGE as usize);
+            // SAFETY: new memory at an address that the kernel chooses; only pages inside it become writable.
+            unsafe {
+                let begin = libc::mmap(std::ptr::null_mut(), bytes + 2 * page, libc::PROT_NONE, flags, -1, 0);
+                assert_ne!(begin, libc::MAP_FAILED);
+                assert_eq!(libc::mprotect(begin.byte_add(page), bytes, libc::PROT_READ | libc::PROT_WRITE), 0);
+                Self(begin, bytes + 2 * page)
+            }
+        }
+
+        fn end(&self) -> ScratchEnd {
+            ScratchEnd(self.0 as u64 + self.1 as u64 - PAGE)
+        }
+    }
+
+    impl Drop for Mapped {
+        fn drop(&mut self) {
+            // SAFETY: what `new` mapped, of which nobody keeps an address.
+            unsafe { libc::munmap(self.0, self.1) };
+        }
+    }
+
     #[test]
-    fn what_builds_nothing_has_no_scratch() {
-        let nothing = OwnScratch::of_new(|| Ok::<_, BridgeError>(vec![0_u8; 64 << 20]));
-        assert!(matches!(nothing, Err(BridgeError::OutputUnreadable { .. })));
+    fn the_one_that_was_not_there_before_is_found() {
+        const BYTES: usize = (64 << 20) + (12 << 12);
+        let alike = Mapped::new(BYTES);
+        let (built, found) = of_new(BYTES as u64, || Ok(Mapped::new(BYTES))).unwrap();
+        assert!(mappings(BYTES as u64).unwrap().contains(&alike.end()));
+        assert_eq!(found, built.end());
+    }
+
+    #[test]
+    fn what_builds_nothing_has_no_scratch_and_what_builds_two_is_not_guessed() {
+        const BYTES: usize = (64 << 20) + (13 << 12);
+        let nothing = of_new(BYTES as u64, || Ok(())).unwrap_err().to_string();
+        assert!(nothing.contains("0 new mappings of this process"), "{nothing}");
+        let two =
+            of_new(BYTES as u64, || Ok((Mapped::new(BYTES), Mapped::new(BYTES)))).map(|_| ()).unwrap_err().to_string();
+        assert!(two.contains("2 new mappings of this process"), "{two}");
     }
 
     #[test]
     fn what_is_not_mapped_is_an_error() {
-        let scratch = ScratchEnd(4096).open(true).unwrap();
+        let scratch = ScratchEnd(4096).open().unwrap();
         assert!(scratch.read(8, &mut [0; 8]).is_err());
         assert!(scratch.write(8, &[0; 8]).is_err());
         assert!(scratch.bookkeeping().is_err());
@@ -204,7 +210,7 @@ mod tests {
     fn places_are_counted_from_the_end() {
         let memory: Vec<u64> = (0..8).collect();
         let end = ScratchEnd(memory.as_ptr_range().end as u64);
-        let words: [u64; 2] = end.open(false).unwrap().words(24).unwrap();
+        let words: [u64; 2] = end.open().unwrap().words(24).unwrap();
         assert_eq!(words, [5, 6]);
         assert_eq!(from_end(END_GPA - 16), 16);
     }

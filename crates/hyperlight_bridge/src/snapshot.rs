@@ -50,14 +50,31 @@ pub struct Facts {
 #[derive(Clone)]
 pub struct Snapshot {
     pub(crate) memory: Arc<Memory>,
-    /// Made when it is restored for the first time; `None` where the guest would not prepare it.
-    pub(crate) prepared: Arc<OnceLock<Option<Prepared>>>,
+    /// Made when it is restored for the first time; the reason where the guest would not prepare it.
+    prepared: Arc<OnceLock<Result<Prepared, String>>>,
     facts: Facts,
 }
 
 impl Snapshot {
     pub(crate) fn new(memory: Arc<Memory>, facts: Facts) -> Self {
         Self { memory, prepared: Arc::default(), facts }
+    }
+
+    /// With what the guest makes of it already known.
+    pub(crate) fn with_prepared(self, prepared: Prepared) -> Self {
+        self.prepared.get_or_init(|| Ok(prepared));
+        self
+    }
+
+    /// What the guest makes of it before a run, if that is known already.
+    pub(crate) fn known_prepared(&self) -> Option<&Prepared> {
+        self.prepared.get()?.as_ref().ok()
+    }
+
+    /// What the guest makes of it before a run; found out by the first who asks.
+    pub(crate) fn prepared(&self) -> Result<&Prepared, &str> {
+        let find_out = || Prepared::of(&self.memory, self.facts.memory_bytes).map_err(|error| error.to_string());
+        self.prepared.get_or_init(find_out).as_ref().map_err(String::as_str)
     }
 
     /// What is known of it.

@@ -14,7 +14,7 @@ use crate::boot;
 use crate::error::BridgeError;
 use crate::guest_image::INTERFACE_VERSION;
 use crate::hypervisor::Hypervisor;
-use crate::micro_vm::VmSize;
+use crate::run::VmSize;
 use crate::snapshot::Snapshot;
 
 /// Folders that are kept; the oldest go first.

@@ -1,11 +1,13 @@
 //! The verdict on a run, and its output as text.
 use hyperlight_host::HyperlightError;
 
-use crate::error::BridgeError;
 use crate::outcome::Outcome;
 use crate::output_window::Captured;
-use crate::run::{Kind, RunReport};
+use crate::run::{Kind, RunReport, cut};
 use crate::stop::StopReason;
+
+/// Longest detail, in bytes: it may hold what the guest said.
+const MAX_DETAIL: usize = 2000;
 
 /// The host's word on how a run ended.
 pub(crate) struct Verdict {
@@ -15,27 +17,24 @@ pub(crate) struct Verdict {
     pub files: Vec<(String, Vec<u8>)>,
     pub detail: Option<String>,
     pub peak_memory: u64,
+    /// Whether the interpreter is still alive.
+    pub alive: bool,
 }
 
 impl Verdict {
-    fn ended(kind: Kind, detail: String) -> Self {
-        Self { kind, exit_code: 1, value: None, files: Vec::new(), detail: Some(detail), peak_memory: 0 }
+    fn ended(kind: Kind, detail: &str) -> Self {
+        let detail = Some(cut(detail.to_owned(), MAX_DETAIL));
+        Self { kind, exit_code: 1, value: None, files: Vec::new(), detail, peak_memory: 0, alive: false }
     }
 }
 
-/// The verdict: from what the host did and saw, never from what the guest claims about limits.
-pub(crate) fn judge(
-    called: Result<Vec<u8>, HyperlightError>,
-    stopped: Option<StopReason>,
-) -> Result<Verdict, BridgeError> {
-    let record = match called {
-        Ok(record) => record,
-        Err(HyperlightError::ExecutionCanceledByHost()) => {
-            return Ok(match stopped {
-                Some(StopReason::Cancelled) => Verdict::ended(Kind::Cancelled, "the caller gave the run up".into()),
-                _ => Verdict::ended(Kind::Timeout, "the run's wall-clock limit was over".into()),
-            });
-        }
+/// The verdict: from what the host did and saw, never from what the guest claims about limits. Whatever comes back from a
+/// guest has one.
+pub(crate) fn judge(called: Result<Vec<u8>, HyperlightError>, stopped: Option<StopReason>) -> Verdict {
+    match called {
+        Ok(record) => Outcome::decode(&record)
+            .map_or_else(|malformed| Verdict::ended(Kind::Crash, &malformed.to_string()), of_outcome),
+        Err(HyperlightError::ExecutionCanceledByHost()) => of_stop(stopped),
         Err(HyperlightError::GuestAborted(_, message)) => {
             let kind = if message.starts_with("out of scratch memory") {
                 Kind::Memory
@@ -44,18 +43,26 @@ pub(crate) fn judge(
             } else {
                 Kind::Crash
             };
-            return Ok(Verdict::ended(kind, message));
+            Verdict::ended(kind, &message)
         }
-        Err(error) if is_guests_fault(&error) => {
-            return Ok(Verdict::ended(Kind::Crash, error.to_string()));
+        // An answer of the wrong type holds all of it in its text.
+        Err(error) => Verdict::ended(Kind::Crash, &error.to_string()),
+    }
+}
+
+fn of_stop(reason: Option<StopReason>) -> Verdict {
+    match reason {
+        Some(StopReason::Cancelled) => Verdict::ended(Kind::Cancelled, "the caller cancelled the run"),
+        Some(StopReason::Output) => Verdict::ended(Kind::Output, "the run printed far more than its output limit"),
+        Some(StopReason::HostCalls) => {
+            Verdict::ended(Kind::Crash, "the run went on calling host functions long after its limit of host calls")
         }
-        Err(error) => {
-            return Err(BridgeError::CallFailed { reason: error.to_string() });
-        }
-    };
-    let Ok(outcome) = Outcome::decode(&record) else {
-        return Ok(Verdict::ended(Kind::Crash, "the guest answered with a malformed outcome".into()));
-    };
+        Some(StopReason::Intruded) => Verdict::ended(Kind::Crash, "the guest called a function that is not for it"),
+        Some(StopReason::TimedOut) | None => Verdict::ended(Kind::Timeout, "the run was stopped at its time limit"),
+    }
+}
+
+fn of_outcome(outcome: Outcome) -> Verdict {
     let kind = match (outcome.trapped, outcome.memory_denied, outcome.exit_code) {
         (false, _, 0) => Kind::Ok,
         (_, true, _) => Kind::Memory,
@@ -63,34 +70,22 @@ pub(crate) fn judge(
         (false, ..) => Kind::Error,
     };
     let (value, detail) = match (outcome.trapped, outcome.file_bytes_left_out) {
-        (true, _) => (None, outcome.text),
+        (true, _) => (None, outcome.text.map(|text| cut(text, MAX_DETAIL))),
         (false, 0) => (outcome.text, None),
         (false, bytes) => (
             outcome.text,
             Some(format!("the files below /output were left out: {bytes} bytes are too many to bring back")),
         ),
     };
-    Ok(Verdict {
+    Verdict {
         kind,
         exit_code: outcome.exit_code,
         value,
         files: outcome.files,
         detail,
         peak_memory: outcome.peak_memory,
-    })
-}
-
-/// Errors that a guest can cause by what it does. The kind of a `HyperlightVmError` is private to Hyperlight, so a fault of
-/// KVM itself during a call is among them; the text tells.
-fn is_guests_fault(error: &HyperlightError) -> bool {
-    matches!(
-        error,
-        HyperlightError::ExecutionAccessViolation(_)
-            | HyperlightError::MemoryAccessViolation(..)
-            | HyperlightError::TransportError(_)
-            | HyperlightError::GuestError(..)
-            | HyperlightError::HyperlightVmError(_)
-    )
+        alive: !outcome.trapped,
+    }
 }
 
 impl RunReport {
@@ -131,7 +126,7 @@ mod tests {
     }
 
     fn kind(called: Result<Vec<u8>, HyperlightError>, stopped: Option<StopReason>) -> &'static str {
-        judge(called, stopped).unwrap().kind.as_str()
+        judge(called, stopped).kind.as_str()
     }
 
     #[test]
@@ -142,12 +137,21 @@ mod tests {
         assert_eq!(kind(Ok(record(0, 1, 0)), None), "ok");
         assert_eq!(kind(Ok(record(1, 0, 1)), None), "crash");
         assert_eq!(kind(Ok(vec![9]), None), "crash");
-        assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::Timeout)), "timeout");
+        assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::TimedOut)), "timeout");
         assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::Cancelled)), "cancelled");
         let aborted = |text: &str| Err(HyperlightError::GuestAborted(11, text.into()));
         assert_eq!(kind(aborted("out of scratch memory rip=0"), None), "memory");
         assert_eq!(kind(aborted("output limit reached"), None), "output");
         assert_eq!(kind(aborted("Exception: PageFault | x"), None), "crash");
+        assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::HostCalls)), "crash");
+        assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::Output)), "output");
+    }
+
+    #[test]
+    fn whatever_comes_back_is_a_verdict_and_short() {
+        let verdict = judge(Err(HyperlightError::Error("[7, 7, 7] ".repeat(1 << 20))), None);
+        assert_eq!(verdict.kind, Kind::Crash);
+        assert!(verdict.detail.unwrap().len() < MAX_DETAIL + 10);
     }
 
     #[test]

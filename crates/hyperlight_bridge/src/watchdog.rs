@@ -98,7 +98,7 @@ fn watch(shared: &Shared, interrupt: &dyn Fn()) {
             Some(watched) => {
                 let left = watched.deadline.saturating_duration_since(Instant::now());
                 if left.is_zero() {
-                    watched.stop.request(StopReason::Timeout);
+                    watched.stop.note(StopReason::TimedOut);
                 }
                 if watched.stop.reason().is_some() {
                     interrupt();
@@ -160,7 +160,7 @@ mod tests {
             let deadline = after(later);
             assert!(watchdog.watch(&stop, deadline, || interrupts.came()));
             assert!(Instant::now() >= deadline);
-            assert_eq!(stop.reason(), Some(StopReason::Timeout));
+            assert_eq!(stop.reason(), Some(StopReason::TimedOut));
         }
     }
 

@@ -1,81 +1,61 @@
-"""The sandbox for asyncio."""
+"""The sandbox for asyncio. No call of it holds a thread: the sandbox's own thread tells the event loop."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+import contextlib
+from collections.abc import Callable
 from types import TracebackType
+from typing import TYPE_CHECKING, cast
 
 from wcpod import _bridge
+from wcpod.sandbox.callbacks import is_inside, refuse_inside
 from wcpod.sandbox.limits import Limits
-from wcpod.sandbox.policy import FetchPolicy
+from wcpod.sandbox.options import RunOptions, SandboxOptions
 from wcpod.sandbox.result import ExecutionResult, Isolation
-from wcpod.sandbox.sandbox import Folder, OnCall, OnOutput, Sandbox, State
+from wcpod.sandbox.sandbox import Sandbox, State, taken
 from wcpod.sandbox.snapshot import Snapshot
-from wcpod.sandbox.tools import Tool
+
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+_CLOSING_SECONDS = 5.0
+"""How long `close` waits for a run whose callback does not return."""
+_STOPPING_SECONDS = 1.0
+"""How long a cancelled run waits for its guest, which stops within milliseconds unless the machine is very busy."""
 
 
 class AsyncSandbox:
-    """A `Sandbox` whose run is awaitable, and whose cancellation stops the guest."""
+    """A `Sandbox` whose methods are awaitable, and whose cancellation stops the guest."""
 
-    def __init__(
-        self,
-        *,
-        limits: Limits | None = None,
-        policy: FetchPolicy | None = None,
-        tools: Mapping[str, Tool] | None = None,
-        archive: Folder | None = None,
-        record: Folder | None = None,
-        audit: Folder | None = None,
-        contact: str | None = None,
-        snapshot: Snapshot | None = None,
-        cache: bool = True,
-    ) -> None:
-        """As `Sandbox`. Boots the guest right here; `await AsyncSandbox.create(...)` does it on a thread."""
-        self._sandbox = Sandbox(
-            limits=limits,
-            policy=policy,
-            tools=tools,
-            archive=archive,
-            record=record,
-            audit=audit,
-            contact=contact,
-            snapshot=snapshot,
-            cache=cache,
-        )
+    def __init__(self, **options: Unpack[SandboxOptions]) -> None:
+        """As `Sandbox`. Boots the guest right here; `await AsyncSandbox.create(...)` does not hold up the loop."""
+        self._sandbox = Sandbox(**options)
 
     @classmethod
-    async def create(
-        cls,
-        *,
-        limits: Limits | None = None,
-        policy: FetchPolicy | None = None,
-        tools: Mapping[str, Tool] | None = None,
-        archive: Folder | None = None,
-        record: Folder | None = None,
-        audit: Folder | None = None,
-        contact: str | None = None,
-        snapshot: Snapshot | None = None,
-        cache: bool = True,
-    ) -> AsyncSandbox:
+    async def create(cls, **options: Unpack[SandboxOptions]) -> AsyncSandbox:
         """As the constructor, without holding up the event loop."""
-        return await asyncio.to_thread(
-            cls,
-            limits=limits,
-            policy=policy,
-            tools=tools,
-            archive=archive,
-            record=record,
-            audit=audit,
-            contact=contact,
-            snapshot=snapshot,
-            cache=cache,
-        )
+        made = cls.__new__(cls)
+        made._sandbox = sandbox = Sandbox.__new__(Sandbox)
+        sandbox._prepare(options)
+        answered = Answered()
+        sandbox._start(answered.take)
+        try:
+            taken(await answered.future)
+        except BaseException:
+            sandbox._vm.close(wait=False)
+            raise
+        return made
 
     @property
     def isolation(self) -> Isolation:
         """Where code runs."""
         return self._sandbox.isolation
+
+    @property
+    def limits(self) -> Limits:
+        """What each run may use."""
+        return self._sandbox.limits
 
     @property
     def state(self) -> State:
@@ -84,32 +64,34 @@ class AsyncSandbox:
 
     async def snapshot(self, *, of_last_run: bool = False) -> Snapshot:
         """As `Sandbox.snapshot`."""
-        return await asyncio.to_thread(self._sandbox.snapshot, of_last_run=of_last_run)
+        if not of_last_run:
+            return self._sandbox.snapshot()
+        core = self._sandbox._vm
+        refuse_inside(core, "snapshot()")
+        return Snapshot(cast(_bridge.Snapshot, taken(await asked(core, core.capture))))
 
     async def restore(self, snapshot: Snapshot) -> None:
         """As `Sandbox.restore`."""
-        await asyncio.to_thread(self._sandbox.restore, snapshot)
+        core = self._sandbox._vm
+        refuse_inside(core, "restore()")
+        taken(await asked(core, lambda done: core.adopt(snapshot._inner, done)))
 
-    async def run(
-        self,
-        code: str,
-        *,
-        inputs: Mapping[str, bytes] | None = None,
-        on_call: OnCall | None = None,
-        on_output: OnOutput | None = None,
-        limits: Limits | None = None,
-    ) -> ExecutionResult:
+    async def run(self, code: str, **options: Unpack[RunOptions]) -> ExecutionResult:
         """As `Sandbox.run`. When the task is cancelled, the guest is stopped before `CancelledError` is raised."""
         sandbox = self._sandbox
-        return await stoppable(
-            lambda stop: sandbox._run(
-                code, inputs, on_call, limits, on_output, session=sandbox._new_session(), agent=None, stop=stop
-            )
-        )
+        return await run(sandbox, code, options, session=sandbox._new_session(), agent=None)
 
     async def close(self) -> None:
         """As `Sandbox.close`."""
-        await asyncio.to_thread(self._sandbox.close)
+        sandbox = self._sandbox
+        with sandbox._lock:
+            sandbox._closed = True
+        sandbox._vm.close(wait=False)
+        if is_inside(sandbox._vm):
+            return
+        end = asyncio.get_running_loop().time() + _CLOSING_SECONDS
+        while not sandbox._vm.is_closed() and asyncio.get_running_loop().time() < end:
+            await asyncio.sleep(0.002)
 
     async def __aenter__(self) -> AsyncSandbox:
         return self
@@ -120,15 +102,48 @@ class AsyncSandbox:
         await self.close()
 
 
-async def stoppable(run: Callable[[_bridge.Stop], ExecutionResult]) -> ExecutionResult:
-    """Awaits a run on a thread; cancellation stops the guest, waits for that, and goes on."""
-    stop = _bridge.Stop()
-    task = asyncio.ensure_future(asyncio.to_thread(run, stop))
+class Answered:
+    """An answer that is awaited."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.future: asyncio.Future[_bridge.Answer] = self._loop.create_future()
+
+    def take(self, answer: _bridge.Answer) -> None:
+        """Called on the sandbox's thread."""
+        with contextlib.suppress(RuntimeError):  # the loop was closed: nobody waits
+            self._loop.call_soon_threadsafe(self._set, answer)
+
+    def _set(self, answer: _bridge.Answer) -> None:
+        if not self.future.done():
+            self.future.set_result(answer)
+
+
+async def asked(
+    core: _bridge.SandboxCore, ask: Callable[[Callable[[_bridge.Answer], None]], object], wait: float | None = None
+) -> _bridge.Answer:
+    """Sends a message and awaits its answer. Cancellation takes it back, or stops its run, and goes on."""
+    answered = Answered()
+    number = cast(int, ask(answered.take))
+    if wait is not None:
+        asyncio.get_running_loop().call_later(wait, core.take_back, number, wait)
     try:
-        return await asyncio.shield(task)
+        return await asyncio.shield(answered.future)
     except asyncio.CancelledError:
-        stop.cancel()
-        await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()  # looked at, so that nobody warns about it
+        core.cancel(number)
+        await asyncio.wait([answered.future], timeout=_STOPPING_SECONDS)
         raise
+
+
+async def run(
+    sandbox: Sandbox, code: str, options: RunOptions, *, session: _bridge.FetchSession | None, agent: str | None
+) -> ExecutionResult:
+    """`Sandbox.run`, awaited."""
+    started = sandbox._new_run(code, options, session, agent, asyncio.get_running_loop())
+    core = sandbox._vm
+    sandbox._count(+1)
+    try:
+        answer = await asked(core, lambda done: core.run(started.order, None, done), started.wait)
+    finally:
+        sandbox._count(-1)
+    return started.result(answer)

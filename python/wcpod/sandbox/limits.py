@@ -17,7 +17,7 @@ class Limits:
     memory_mib: int = 128
     """Memory of the interpreter, in MiB (32 to 3072). A sandbox is made for its own limit; a run may ask for less."""
     output_bytes: int = 65536
-    """Bytes kept of each output stream: half from its begin, half from its end (at most 1 MiB). A run that writes a
+    """Bytes kept of each output stream: half of them its first, half its last (at most 1 MiB). A run that writes a
     thousand times as much is ended."""
     host_calls: int = 100
     """Calls of `fetch_url` and tools; further ones are refused."""
@@ -31,3 +31,33 @@ class Limits:
             raise ValueError(f"Limits.output_bytes must be from 2 to {MIB}, not {self.output_bytes!r}")
         if self.host_calls < 0:
             raise ValueError(f"Limits.host_calls must not be negative, not {self.host_calls!r}")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FetchLimits:
+    """Bounds of the fetches of one run, or of all runs of a `HyperlightRuntime`. All are on by default."""
+
+    fetches: int = 100
+    """Fetches, also those that were blocked, failed or answered from the cache."""
+    seconds: float = 20.0
+    """Time for one fetch, waits and redirects included."""
+    total_bytes: int = 64 * MIB
+    """Bytes of all pages together, after decompression."""
+    page_bytes: int = 2 * MIB
+    """Bytes of one page, after decompression; a longer one is cut there."""
+    redirects: int = 5
+    """Redirects followed in one fetch."""
+    concurrent: int = 4
+    """Fetches under way at the same time."""
+    pause_seconds: float = 0.25
+    """Pause between two requests to one host."""
+
+    def __post_init__(self) -> None:
+        for name in ("fetches", "seconds", "total_bytes", "page_bytes", "concurrent"):
+            value = getattr(self, name)
+            if not value > 0:
+                raise ValueError(f"FetchLimits.{name} must be more than 0, not {value!r}")
+        for name in ("redirects", "pause_seconds"):
+            value = getattr(self, name)
+            if not value >= 0:
+                raise ValueError(f"FetchLimits.{name} must not be negative, not {value!r}")

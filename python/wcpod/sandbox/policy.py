@@ -24,7 +24,7 @@ def check_contact(contact: str) -> str:
     Raises:
         FetchPolicyError: it cannot; the message says what can.
     """
-    _bridge.FetchSession(FetchPolicy.bbc()._inner, None, None, None, contact, None)
+    _bridge.FetchSession(FetchPolicy.bbc()._inner, contact=contact)
     return contact
 
 

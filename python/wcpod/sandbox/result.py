@@ -1,12 +1,9 @@
-"""What became of a run."""
+"""How a run ended. The host core makes these objects, by the names of their fields."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Literal
-
-from wcpod import _bridge
 
 Kind = Literal["ok", "error", "timeout", "cancelled", "memory", "output", "crash"]
 CallStatus = Literal["ok", "blocked", "error", "timeout", "cancelled"]
@@ -32,7 +29,7 @@ class FetchRecord:
     """The URL that answered, or the one that was refused."""
     host: str | None
     address: str | None
-    """The address that was dialed last, even in vain; None from an archive or the run's cache, or if none was."""
+    """The address that was dialed, also in vain; None from an archive or the run's cache."""
     http_status: int | None
     bytes: int
     """Bytes of the page after decompression."""
@@ -68,18 +65,8 @@ class HostCall:
     """Why it is not ok."""
     fetch: FetchRecord | None
     """For `fetch_url`."""
-
-    @classmethod
-    def of(cls, record: _bridge.CallRecord, agent: str | None) -> HostCall:
-        fetch = record.fetch
-        return cls(
-            name=record.name,
-            agent=agent,
-            status=record.status,
-            seconds=record.seconds,
-            reason=record.reason,
-            fetch=None if fetch is None else FetchRecord(**json.loads(fetch)),
-        )
+    count: int = 1
+    """How many calls this stands for: more than one only where a run went on calling after its limit of host calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +94,11 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionResult:
-    """What became of a run. Every field is the host's word, apart from text and values that the code itself made."""
+    """How a run ended. Every field is the host's word, apart from text and values that the code itself made."""
 
     kind: Kind
     """"ok": exit code 0. "error": it raised, or another exit code. "timeout", "memory", "output": it hit that limit.
-    "cancelled": the caller gave it up. "crash": the guest ended otherwise; `detail` says how."""
+    "cancelled": the caller cancelled it. "crash": the guest ended otherwise; `detail` says how."""
     exit_code: int
     stdout: str
     """What it printed. When cut, head and tail with a note of how much is missing between them."""
@@ -131,23 +118,5 @@ class ExecutionResult:
 
     @property
     def ok(self) -> bool:
-        """Whether the code came to its end with exit code 0."""
+        """Whether the code ended with exit code 0."""
         return self.kind == "ok"
-
-    @classmethod
-    def of(cls, report: _bridge.RunReport, isolation: Isolation, agent: str | None) -> ExecutionResult:
-        out, out_omitted, err, err_omitted = report.output_bytes
-        cut = out_omitted or err_omitted
-        return cls(
-            kind=report.kind,
-            exit_code=report.exit_code,
-            stdout=report.stdout,
-            stderr=report.stderr,
-            value=report.value,
-            files=dict(report.files),
-            host_calls=tuple(HostCall.of(record, agent) for record in report.calls),
-            usage=Usage(report.seconds, report.restore_seconds, report.dirtied_pages, report.peak_memory),
-            truncated=Truncated(out, out_omitted, err, err_omitted) if cut else None,
-            isolation=isolation,
-            detail=report.detail,
-        )

@@ -2,95 +2,175 @@
 
 from __future__ import annotations
 
+import asyncio
+import atexit
+import logging
 import threading
+import weakref
 from collections.abc import Callable, Mapping
-from os import PathLike
 from pathlib import Path
 from types import TracebackType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, cast
 
 from wcpod import _bridge
 from wcpod.exceptions import SandboxClosed
-from wcpod.sandbox.audit import AuditFile
+from wcpod.sandbox.callbacks import Listener, is_inside, refuse_inside, serve
 from wcpod.sandbox.image import image_path, snapshot_cache
 from wcpod.sandbox.limits import MIB, Limits
-from wcpod.sandbox.policy import FetchPolicy
-from wcpod.sandbox.result import ExecutionResult, HostCall, Isolation
+from wcpod.sandbox.options import RunOptions, SandboxOptions, check_names
+from wcpod.sandbox.result import ExecutionResult, Isolation
 from wcpod.sandbox.snapshot import Snapshot
-from wcpod.sandbox.tools import Tool, ToolTable
+from wcpod.sandbox.tools import ToolTable
 
-OnCall = Callable[[HostCall], None]
-OnOutput = Callable[[str, str], None]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
 State = Literal["created", "running", "finished", "destroyed"]
-Folder = str | PathLike[str]
+Done = Callable[[_bridge.Answer], None]
+
+_log = logging.getLogger(__name__)
+_open: weakref.WeakSet[Sandbox] = weakref.WeakSet()
+
+
+@atexit.register
+def _close_all() -> None:
+    """Ends all runs while the interpreter can still be told of it."""
+    for sandbox in list(_open):
+        sandbox.close()
+
+
+def taken(answer: _bridge.Answer) -> object:
+    """What a sandbox answered; what it survived goes to the log.
+
+    Raises:
+        SandboxError: or another, where that is the answer.
+    """
+    value, survived = answer.get()
+    for what in survived:
+        _log.warning("%s", what)
+    return value
+
+
+class Run:
+    """One run, ready to be started."""
+
+    def __init__(
+        self,
+        core: _bridge.SandboxCore,
+        tools: ToolTable,
+        limits: Limits,
+        code: str,
+        options: RunOptions,
+        *,
+        session: _bridge.FetchSession | None,
+        audit: _bridge.AuditLog | None,
+        agent: str | None,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        check_names(options, RunOptions, "a run")
+        limits = options.get("limits") or limits
+        on_call, on_output = options.get("on_call"), options.get("on_output")
+        self.wait = options.get("wait")
+        self._listener: Listener | None = None
+        if on_call is not None or on_output is not None:
+            self._listener = Listener(on_call, on_output, output_bytes=limits.output_bytes, agent=agent)
+        calls = _bridge.ToolCalls(tools.names) if tools.names else None
+        self.order = _bridge.RunOrder(
+            checked_code(code),
+            inputs=checked_inputs(options.get("inputs")),
+            limits=limits,
+            tools=calls,
+            events=None if self._listener is None else self._listener.events,
+            session=session,
+            audit=audit,
+            agent=agent,
+        )
+        if self._listener is not None:
+            self._listener.start(core)
+        if calls is not None:
+            serve(core, tools, calls, loop)
+
+    def result(self, answer: _bridge.Answer) -> ExecutionResult:
+        """The result, unless a callback raised."""
+        result = cast(ExecutionResult, taken(answer))
+        if self._listener is not None and self._listener.failure is not None:
+            raise self._listener.failure
+        return result
+
+
+def checked_code(code: str) -> str:
+    """`code` with surrogate pairs joined and lone surrogates replaced.
+
+    Raises:
+        TypeError: it is not text.
+    """
+    if not isinstance(code, str):
+        raise TypeError(f"the code must be a str, not {type(code).__name__}")
+    return code.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
+def checked_inputs(inputs: Mapping[str, bytes] | None) -> list[tuple[str, bytes]]:
+    """Names and contents of input files.
+
+    Raises:
+        TypeError: a content is not bytes.
+    """
+    for name, content in (inputs or {}).items():
+        if not isinstance(content, (bytes, bytearray, memoryview)):
+            kind = type(content).__name__
+            raise TypeError(f"the input {name!r} must be bytes, not {kind}; text: {name!r}: text.encode()")
+    return [(name, bytes(content)) for name, content in (inputs or {}).items()]
 
 
 class Sandbox:
     """Runs Python in a micro-VM, always from the clean snapshot.
 
-    Usable from any thread; one run at a time, further ones wait. The GIL is free while the guest runs.
+    Usable from any thread; one run at a time, further ones wait. The GIL is free while the guest runs, and signals are
+    handled: Ctrl-C stops the guest.
     """
 
-    def __init__(
-        self,
-        *,
-        limits: Limits | None = None,
-        policy: FetchPolicy | None = None,
-        tools: Mapping[str, Tool] | None = None,
-        archive: Folder | None = None,
-        record: Folder | None = None,
-        audit: Folder | None = None,
-        contact: str | None = None,
-        snapshot: Snapshot | None = None,
-        cache: bool = True,
-    ) -> None:
+    def __init__(self, **options: Unpack[SandboxOptions]) -> None:
         """Makes the micro-VM: about half a second the first time, a few milliseconds from then on.
 
         Args:
-            limits: what each run may use.
-            policy: the URLs that `call_tool("fetch_url", url=...)` may ask for; without one there is no network.
-            tools: further functions for `call_tool`, by name; sync or async, typed by their annotations.
-            archive: folder of recorded pages that stands in for the network, behind the same policy.
-            record: folder that fetched pages are kept in, for `archive`.
-            audit: file that gets one JSON line a fetch.
-            contact: how a site can reach the operator, shown in the user agent.
-            snapshot: start every run from this state; its memory is the most that a run may have.
-            cache: take the clean state from the user's cache, and leave it there for the next process.
+            options: those of `SandboxOptions`: limits, policy, fetch_limits, tools, archive, record, audit, contact,
+                snapshot, cache.
 
         Raises:
             HypervisorUnavailable: no usable /dev/kvm.
             GuestImageError: the guest image is missing or does not boot.
-            FetchPolicyError: the archive or the record folder cannot be used.
+            FetchPolicyError: the archive, the record folder or the audit file cannot be used.
         """
-        self._limits = limits or Limits()
-        self._policy = policy
-        self._tools = ToolTable(tools)
-        self._session_arguments = (
-            None if archive is None else Path(archive),
-            None if record is None else Path(record),
-            contact,
-        )
-        self._audit = None if audit is None else AuditFile(Path(audit))
-        self._new_session()  # a folder that cannot be used is told before the guest boots
-        self._active: set[_bridge.Stop] = set()
+        self._prepare(options)
+        self._start(None)
+
+    def _prepare(self, options: SandboxOptions) -> None:
+        check_names(options, SandboxOptions, "a sandbox")
+        self._options = options
+        self._limits = options.get("limits") or Limits()
+        self._tools = ToolTable(options.get("tools"))
+        audit = options.get("audit")
+        self._audit = None if audit is None else _bridge.AuditLog(Path(audit))
+        self._new_session()  # a folder that cannot be used is reported before the guest boots
         self._lock = threading.Lock()
+        self._running = 0
         self._runs = 0
         self._closed = False
+
+    def _start(self, done: Done | None) -> None:
+        """Makes the micro-VM. With `done` returns at once; `done` gets the answer."""
+        snapshot = self._options.get("snapshot")
         if snapshot is None:
-            folder = snapshot_cache() if cache else None
-            self._vm = _bridge.MicroVm.boot(image_path(), self._limits.memory_mib * MIB, folder)
+            folder = snapshot_cache() if self._options.get("cache", True) else None
+            self._vm = _bridge.SandboxCore.boot(image_path(), self._limits.memory_mib * MIB, folder, done)
         else:
-            self._vm = _bridge.MicroVm.from_snapshot(snapshot._inner)
-        self._isolation = Isolation(
-            tier="micro-vm",
-            hypervisor=self._vm.hypervisor,
-            privilege_mode="ring0" if self._vm.privilege_ring == 0 else "ring3",
-        )
+            self._vm = _bridge.SandboxCore.from_snapshot(snapshot._inner, done)
+        _open.add(self)
 
     @property
     def isolation(self) -> Isolation:
         """Where code runs."""
-        return self._isolation
+        return self._vm.isolation
 
     @property
     def limits(self) -> Limits:
@@ -103,89 +183,65 @@ class Sandbox:
         with self._lock:
             if self._closed:
                 return "destroyed"
-            if self._active:
+            if self._running:
                 return "running"
             return "finished" if self._runs else "created"
 
-    def run(
-        self,
-        code: str,
-        *,
-        inputs: Mapping[str, bytes] | None = None,
-        on_call: OnCall | None = None,
-        on_output: OnOutput | None = None,
-        limits: Limits | None = None,
-    ) -> ExecutionResult:
+    def run(self, code: str, **options: Unpack[RunOptions]) -> ExecutionResult:
         """Restores the clean snapshot and runs `code` as `__main__`.
 
         Args:
             code: Python source. A single fenced block, uniform indentation, a BOM and top-level `await` are understood.
-            inputs: files to place below /input, by name.
-            on_call: called once for each host call when it has ended, however it ended; on another thread. An exception
-                of its own is raised here after the run.
-            on_output: called with "stdout" or "stderr" and the text that the code printed, while it runs; on another
-                thread, in whole characters. Of a flood, what the limit keeps.
-            limits: for this run; its memory at most the sandbox's own.
+            options: those of `RunOptions`: inputs, on_call, on_output, limits, wait.
 
         Returns:
-            What became of it. A Python error of the code is a result.
+            How it ended. A Python error of the code is a result.
 
         Raises:
             SandboxClosed: after close().
-            SandboxError: the sandbox itself failed.
+            SandboxError: the sandbox itself failed, or this was called from a callback of its own run.
+            TimeoutError: it waited for its turn as long as it was to.
             ValueError: code and inputs together are larger than 3 MiB.
         """
-        stop = _bridge.Stop()
-        return self._run(code, inputs, on_call, limits, on_output, session=self._new_session(), agent=None, stop=stop)
+        return self._run(code, options, session=self._new_session(), agent=None)
 
-    def _run(
+    def _new_run(
         self,
         code: str,
-        inputs: Mapping[str, bytes] | None,
-        on_call: OnCall | None,
-        limits: Limits | None,
-        on_output: OnOutput | None = None,
-        *,
+        options: RunOptions,
         session: _bridge.FetchSession | None,
         agent: str | None,
-        stop: _bridge.Stop,
-        warm: bool = False,
+        loop: asyncio.AbstractEventLoop | None = None,
+    ) -> Run:
+        refuse_inside(self._vm, "run()")
+        if self._closed:
+            raise SandboxClosed("this sandbox was closed")
+        return Run(
+            self._vm,
+            self._tools,
+            self._limits,
+            code,
+            options,
+            session=session,
+            audit=self._audit,
+            agent=agent,
+            loop=loop,
+        )
+
+    def _run(
+        self, code: str, options: RunOptions, *, session: _bridge.FetchSession | None, agent: str | None
     ) -> ExecutionResult:
-        limits = limits or self._limits
-        with self._lock:
-            if self._closed:
-                raise SandboxClosed("this sandbox was closed")
-            self._active.add(stop)
-
-        def ended(record: _bridge.CallRecord) -> None:
-            call = HostCall.of(record, agent)
-            if self._audit is not None and call.fetch is not None:
-                self._audit.append(call.fetch)
-            if on_call is not None:
-                on_call(call)
-
+        run = self._new_run(code, options, session, agent)
+        self._count(+1)
         try:
-            report = self._vm.run(
-                code.encode("utf-16", "surrogatepass").decode("utf-16", "replace"),
-                inputs=[(name, bytes(content)) for name, content in (inputs or {}).items()],
-                seconds=limits.seconds,
-                memory_bytes=limits.memory_mib * MIB,
-                output_bytes=limits.output_bytes,
-                host_calls=limits.host_calls,
-                stop=stop,
-                dispatch=self._tools.dispatcher(),
-                tools=self._tools.names,
-                on_call=None if on_call is None and self._audit is None else ended,
-                on_output=on_output,
-                session=session,
-                agent=agent,
-                warm=warm,
-            )
+            return run.result(cast(_bridge.Answer, self._vm.run(run.order, run.wait)))
         finally:
-            with self._lock:
-                self._active.discard(stop)
-                self._runs += 1
-        return ExecutionResult.of(report, self._isolation, agent)
+            self._count(-1)
+
+    def _count(self, change: int) -> None:
+        with self._lock:
+            self._running += change
+            self._runs += change < 0
 
     def snapshot(self, *, of_last_run: bool = False) -> Snapshot:
         """The state that runs start from.
@@ -194,29 +250,40 @@ class Sandbox:
             of_last_run: instead, what the last run left: modules that it imported, files that it wrote.
 
         Raises:
-            SnapshotError: the last run did not come to its end, so what it left cannot be kept.
+            SnapshotError: the last run did not end by itself, so what it left cannot be kept.
         """
-        return Snapshot(self._vm.capture(not of_last_run))
+        refuse_inside(self._vm, "snapshot()")
+        if not of_last_run:
+            return Snapshot(self._vm.clean())
+        return Snapshot(cast(_bridge.Snapshot, taken(cast(_bridge.Answer, self._vm.capture()))))
 
     def restore(self, snapshot: Snapshot) -> None:
         """Makes `snapshot` the state that every run starts from."""
-        self._vm.adopt(snapshot._inner)
+        refuse_inside(self._vm, "restore()")
+        taken(cast(_bridge.Answer, self._vm.adopt(snapshot._inner)))
 
     def _new_session(self) -> _bridge.FetchSession | None:
         """Cache and counters of the fetches of one run."""
-        if self._policy is None:
+        policy, archive = self._options.get("policy"), self._options.get("archive")
+        record = self._options.get("record")
+        if policy is None:
             return None
-        archive, record, contact = self._session_arguments
-        return _bridge.FetchSession(self._policy._inner, archive, record, None, contact, None)
+        return _bridge.FetchSession(
+            policy._inner,
+            archive=None if archive is None else Path(archive),
+            record=None if record is None else Path(record),
+            limits=self._options.get("fetch_limits"),
+            contact=self._options.get("contact"),
+        )
 
     def close(self) -> None:
-        """Gives the micro-VM back; a run under way is cancelled. May be called twice, and from any thread."""
+        """Gives the micro-VM back; a run under way is cancelled.
+
+        May be called twice, from any thread, and from callbacks of a run, which it then does not wait for.
+        """
         with self._lock:
             self._closed = True
-            active = list(self._active)
-        for stop in active:
-            stop.cancel()
-        self._vm.close()
+        self._vm.close(wait=not is_inside(self._vm))
 
     def __enter__(self) -> Sandbox:
         return self

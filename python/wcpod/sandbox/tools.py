@@ -17,6 +17,11 @@ Tool = Callable[..., Any]
 MAX_DEPTH = 64
 """Deepest nesting of arguments and results."""
 
+CALLERS_LOOP: contextvars.ContextVar[asyncio.AbstractEventLoop | None] = contextvars.ContextVar(
+    "CALLERS_LOOP", default=None
+)
+"""The event loop that async tools run in, set by whoever awaits the run; without one each call gets its own."""
+
 _RESERVED = frozenset({"fetch_url"})
 
 

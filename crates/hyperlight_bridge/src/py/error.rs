@@ -1,6 +1,6 @@
 //! The only place that makes Python exceptions of this crate's errors.
 use egress::{PolicyError, SessionError};
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyTimeoutError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::error::BridgeError;
@@ -30,7 +30,12 @@ pub fn to_python(error: BridgeError) -> PyErr {
         BridgeError::CodeTooLong { .. } | BridgeError::InputName { .. } | BridgeError::InputsTooLarge { .. } => {
             return PyValueError::new_err(error.to_string());
         }
-        BridgeError::OutputUnreadable { .. } | BridgeError::CallFailed { .. } => "SandboxError",
+        BridgeError::NoTurn { .. } => return PyTimeoutError::new_err(error.to_string()),
+        BridgeError::Closed => "SandboxClosed",
+        BridgeError::OutputUnreadable { .. }
+        | BridgeError::NoInterrupt { .. }
+        | BridgeError::NoThread { .. }
+        | BridgeError::CancelledInLine => "SandboxError",
     };
     named(class, error.to_string())
 }

@@ -57,25 +57,19 @@ pub struct FetchSession {
 
 #[pymethods]
 impl FetchSession {
+    /// `limits` is a `wcpod.FetchLimits`.
     #[new]
-    #[pyo3(signature = (policy, archive, record, fetches, contact, pause))]
+    #[pyo3(signature = (policy, *, archive=None, record=None, limits=None, contact=None))]
     fn new(
         py: Python<'_>,
         policy: &FetchPolicy,
         archive: Option<PathBuf>,
         record: Option<PathBuf>,
-        fetches: Option<u32>,
+        limits: Option<&Bound<'_, PyAny>>,
         contact: Option<String>,
-        pause: Option<f64>,
     ) -> PyResult<Self> {
-        let mut limits = FetchLimits { contact, ..FetchLimits::default() };
-        if let Some(fetches) = fetches {
-            limits.fetches = fetches;
-        }
-        if let Some(seconds) = pause {
-            limits.pause = Duration::try_from_secs_f64(seconds).unwrap_or(limits.pause);
-        }
-        let mut builder = egress::FetchSession::builder(policy.inner.clone()).limits(limits);
+        let limits = limits.map_or_else(|| Ok(FetchLimits::default()), limits_of)?;
+        let mut builder = egress::FetchSession::builder(policy.inner.clone()).limits(FetchLimits { contact, ..limits });
         if let Some(folder) = archive {
             builder = builder.archive(folder);
         }
@@ -84,6 +78,38 @@ impl FetchSession {
         }
         let session = py.detach(|| builder.build()).map_err(error::session)?;
         Ok(Self { inner: Arc::new(session) })
+    }
+}
+
+fn limits_of(limits: &Bound<'_, PyAny>) -> PyResult<FetchLimits> {
+    let seconds = |name: &str| -> PyResult<Duration> {
+        Ok(Duration::try_from_secs_f64(limits.getattr(name)?.extract()?).unwrap_or(Duration::MAX))
+    };
+    Ok(FetchLimits {
+        fetches: limits.getattr("fetches")?.extract()?,
+        total_bytes: limits.getattr("total_bytes")?.extract()?,
+        page_bytes: limits.getattr("page_bytes")?.extract()?,
+        redirects: limits.getattr("redirects")?.extract()?,
+        deadline: seconds("seconds")?,
+        concurrent: limits.getattr("concurrent")?.extract()?,
+        pause: seconds("pause_seconds")?,
+        ..FetchLimits::default()
+    })
+}
+
+/// The operator's file of fetches.
+#[pyclass(frozen, module = "wcpod._bridge")]
+pub struct AuditLog {
+    pub inner: Arc<egress::AuditLog>,
+}
+
+#[pymethods]
+impl AuditLog {
+    #[new]
+    fn new(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        let opened = py.detach(|| egress::AuditLog::open(&path));
+        let inner = opened.map_err(|error| error::named("FetchPolicyError", error.to_string()))?;
+        Ok(Self { inner: Arc::new(inner) })
     }
 }
 

@@ -1,0 +1,93 @@
+//! How a run is handed to the guest.
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use hyperlight_host::HyperlightError;
+
+use crate::clock;
+use crate::error::BridgeError;
+use crate::machine::Machine;
+use crate::outcome::is_plain;
+use crate::run::RunLimits;
+use crate::stop::Stop;
+
+/// What one call can carry, with room for its envelope.
+const MAX_MESSAGE_BYTES: usize = 3 << 20;
+
+/// Code and inputs as they travel.
+pub(crate) struct Message {
+    code: String,
+    inputs: Vec<u8>,
+    /// Names of the tools, one a line.
+    tools: String,
+}
+
+impl Message {
+    /// Checks and encodes.
+    ///
+    /// # Errors
+    /// [`BridgeError::InputName`], [`BridgeError::InputsTooLarge`], [`BridgeError::CodeTooLong`].
+    pub fn new(code: String, inputs: &[(String, Vec<u8>)], tools: &[String]) -> Result<Self, BridgeError> {
+        let inputs = encode_inputs(inputs)?;
+        let limit = MAX_MESSAGE_BYTES - inputs.len();
+        if code.len() > limit {
+            return Err(BridgeError::CodeTooLong { bytes: code.len(), limit });
+        }
+        Ok(Self { code, inputs, tools: tools.join("\n") })
+    }
+
+    /// Code alone.
+    pub fn of(code: &str) -> Self {
+        Self { code: code.to_owned(), inputs: Vec::new(), tools: String::new() }
+    }
+}
+
+/// Has the guest run it. Returns the length of the outcome in the output window.
+pub(crate) fn execute(
+    machine: &mut Machine,
+    stop: &Arc<Stop>,
+    deadline: Instant,
+    run_id: u64,
+    limits: &RunLimits,
+    message: Message,
+) -> Result<u64, HyperlightError> {
+    if !message.inputs.is_empty() {
+        machine.call::<u64>(stop, deadline, "PlaceInputs", message.inputs)?;
+    }
+    let [a, b, c, d] = rand::random::<[u64; 4]>();
+    let (wall_clock, tsc_hz) = (clock::wall_clock_ns(), clock::tsc_hz());
+    let (memory, output) = (limits.memory_bytes, limits.output_bytes);
+    let arguments = (run_id, wall_clock, tsc_hz, a, b, c, d, memory, output, message.tools, message.code);
+    machine.call(stop, deadline, "Execute", arguments)
+}
+
+fn encode_inputs(inputs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, BridgeError> {
+    let mut names = HashSet::new();
+    if let Some((name, _)) = inputs.iter().find(|(name, _)| !is_plain(name) || !names.insert(name)) {
+        return Err(BridgeError::InputName { name: name.clone() });
+    }
+    let bytes: usize = inputs.iter().map(|(name, content)| 8 + name.len() + content.len()).sum();
+    if bytes > MAX_MESSAGE_BYTES {
+        return Err(BridgeError::InputsTooLarge { bytes, limit: MAX_MESSAGE_BYTES });
+    }
+    let mut encoded = Vec::with_capacity(bytes);
+    for part in inputs.iter().flat_map(|(name, content)| [name.as_bytes(), content]) {
+        encoded.extend((part.len() as u32).to_le_bytes());
+        encoded.extend(part);
+    }
+    Ok(encoded)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_are_lengths_and_bytes() {
+        let encoded = encode_inputs(&[("a".into(), b"xy".to_vec())]).unwrap();
+        assert_eq!(encoded, [1, 0, 0, 0, b'a', 2, 0, 0, 0, b'x', b'y']);
+        let large = encode_inputs(&[("a".into(), vec![0; MAX_MESSAGE_BYTES])]);
+        assert!(matches!(large, Err(BridgeError::InputsTooLarge { .. })));
+    }
+}
