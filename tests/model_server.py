@@ -14,13 +14,17 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Reply:
-    """What the server answers: text or calls (name, JSON text of the arguments), or an HTTP status that is an error."""
+    """What the server answers: text or calls (name, JSON text of the arguments), or an HTTP status that is an error.
+
+    `raw` is a content type and a body that take the place of it all.
+    """
 
     text: str | None = None
     calls: list[tuple[str, str]] = field(default_factory=list)
     ended: str = "stop"
     status: int = 200
     delay: float = 0.0
+    raw: tuple[str, bytes] | None = None
 
 
 def call(name: str, **arguments: Any) -> Reply:
@@ -58,9 +62,9 @@ def model_server(answer: Answer) -> Iterator[tuple[str, list[dict[str, Any]]]]:
             time.sleep(reply.delay)
             render = _chat_completion if self.path.endswith("/chat/completions") else _response
             body = {"error": {"message": "told to fail"}} if reply.status != 200 else render(reply, len(requests))
-            data = json.dumps(body).encode()
+            media_type, data = reply.raw or ("application/json", json.dumps(body).encode())
             self.send_response(reply.status)
-            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Type", media_type)
             self.send_header("Content-Length", str(len(data)))
             self.send_header("Retry-After-Ms", "1")
             self.end_headers()

@@ -21,9 +21,9 @@ def no_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))  # no program is found, `az` among them
 
 
-def why_not(kind: str, **options: str) -> str:
+def why_not(kind: str, base_url: str | None = None) -> str:
     with pytest.raises(ModelNotConfigured) as raised:
-        open_model(kind, **options)
+        open_model(kind, base_url=base_url)
     return str(raised.value)
 
 
@@ -68,7 +68,7 @@ def test_a_server_of_ones_own_needs_no_key() -> None:
     model = open_model("openai", name="local", base_url="http://127.0.0.1:1/v1")
     assert (model.kind, model.name, model.rehearsal) == ("openai", "local", False)
     client = model.client("SearchAgent").client
-    assert (client.max_retries, client.timeout) == (5, 180.0)
+    assert (client.max_retries, client.timeout.read, client.timeout.connect) == (4, 240.0, 15.0)
 
 
 def test_the_rehearsal_imports_no_client_of_a_real_model() -> None:

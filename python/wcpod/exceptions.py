@@ -11,6 +11,8 @@
         ├── SkillError          a skill is missing or malformed
         ├── ModelNotConfigured  the chosen model lacks settings or a package
         ├── ModelError          the model did not end its turn normally
+        │   ├── ModelRefused    its service takes no request like this: key, address, name, or kind of server
+        │   └── ModelUnavailable  its service cannot be reached, is too slow, too busy, or broken
         ├── ToolSurfaceError    the model would see, or called, a tool that it may not use
         ├── ScriptFormatError   the last agent's text does not hold exactly two scripts
         ├── ScriptRejected      the scripts break the rules (podcast/script_check.py)
@@ -65,6 +67,14 @@ class ModelNotConfigured(PipelineError):
 
 class ModelError(PipelineError):
     """The model did not end its turn normally."""
+
+
+class ModelRefused(ModelError):
+    """The model's service takes no request like this one; settings must change before another try."""
+
+
+class ModelUnavailable(ModelError):
+    """The model's service cannot be reached, is too slow, too busy, or broken; the same may work later."""
 
 
 class ToolSurfaceError(PipelineError):

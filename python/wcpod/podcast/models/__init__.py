@@ -14,13 +14,10 @@ from typing import Any, Literal, get_args
 from agent_framework import FunctionInvocationConfiguration
 
 from wcpod.exceptions import ModelNotConfigured
+from wcpod.podcast.models.settings import DEFAULT_SETTINGS, ModelSettings
 
 ModelKind = Literal["rehearsal", "foundry", "openai"]
 MODEL_KINDS: tuple[ModelKind, ...] = get_args(ModelKind)
-
-# A retry budget of the client's own for rate limits, 5xx and connection errors, and a limit for each request.
-MAX_RETRIES = 5
-REQUEST_SECONDS = 180.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +39,16 @@ class Model:
     options: Mapping[str, Any] = field(default_factory=dict)
 
 
-def open_model(kind: str, *, name: str | None = None, base_url: str | None = None) -> Model:
+def open_model(
+    kind: str, *, name: str | None = None, base_url: str | None = None, settings: ModelSettings = DEFAULT_SETTINGS
+) -> Model:
     """The model of that kind, ready to use.
 
     Args:
         kind: One of `MODEL_KINDS`.
         name: Model or deployment; the default comes from the environment of that kind.
         base_url: Address of the server, for `openai`.
+        settings: How it is asked; the rehearsal asks nobody.
 
     Raises:
         ModelNotConfigured: if a setting or a package is missing; the message says which and how to get it.
@@ -62,11 +62,11 @@ def open_model(kind: str, *, name: str | None = None, base_url: str | None = Non
     if kind == "foundry":
         from wcpod.podcast.models.foundry import open_foundry
 
-        return open_foundry(name=name)
+        return open_foundry(name=name, settings=settings)
     if kind == "openai":
         from wcpod.podcast.models.openai import open_openai
 
-        return open_openai(name=name, base_url=base_url)
+        return open_openai(name=name, base_url=base_url, settings=settings)
     raise ModelNotConfigured(f"there is no model {kind!r}; choose one of {', '.join(MODEL_KINDS)}")
 
 

@@ -7,25 +7,31 @@ import shutil
 from typing import Any
 
 from wcpod.exceptions import ModelNotConfigured
-from wcpod.podcast.models import MAX_RETRIES, REQUEST_SECONDS, Model, loop_limits
+from wcpod.podcast.models import Model, loop_limits
+from wcpod.podcast.models.service import CONNECT_SECONDS, Service, checked_address, without_password
+from wcpod.podcast.models.settings import DEFAULT_SETTINGS, ModelSettings
 
 _ENDPOINT = "FOUNDRY_PROJECT_ENDPOINT"
 _MODEL = "FOUNDRY_MODEL"
 
 
-def open_foundry(*, name: str | None = None, project_client: Any = None) -> Model:
+def open_foundry(
+    *, name: str | None = None, project_client: Any = None, settings: ModelSettings = DEFAULT_SETTINGS
+) -> Model:
     """The deployment `name` (default: $FOUNDRY_MODEL) of the project at $FOUNDRY_PROJECT_ENDPOINT.
 
     Args:
         name: Name of the deployment.
+        settings: How it is asked.
         project_client: A ready `AIProjectClient`; then neither the endpoint nor the Azure CLI is needed.
 
     Raises:
-        ModelNotConfigured: if the package, a variable or the Azure CLI is missing.
+        ModelNotConfigured: if the package, a variable or the Azure CLI is missing, or the endpoint is no address.
     """
     try:
         from agent_framework.foundry import FoundryChatClient
         from azure.identity import AzureCliCredential
+        from openai import Timeout
     except ImportError as error:
         raise ModelNotConfigured(
             "the model foundry needs more packages: pip install 'wcpod[podcast,foundry]'"
@@ -41,20 +47,33 @@ def open_foundry(*, name: str | None = None, project_client: Any = None) -> Mode
     if missing:
         raise ModelNotConfigured("the model foundry is not configured: " + "; ".join(missing))
 
+    endpoint = os.environ.get(_ENDPOINT, "")
+    if project_client is None:
+        checked_address(endpoint, _ENDPOINT)
+    service = Service(
+        model=str(deployment),
+        address=without_password(endpoint),
+        key="run: az login, with an account that may use the project",
+        place=_ENDPOINT,
+        settings=settings,
+    )
+
     def client(_agent: str) -> FoundryChatClient[Any]:
+        project: dict[str, Any] = {"project_client": project_client}
         if project_client is None:
-            chat = FoundryChatClient(
-                project_endpoint=os.environ[_ENDPOINT],
-                model=deployment,
-                credential=AzureCliCredential(),
-                function_invocation_configuration=loop_limits(),
-            )
-        else:
-            chat = FoundryChatClient(
-                project_client=project_client, model=deployment, function_invocation_configuration=loop_limits()
-            )
-        chat.client = chat.client.with_options(max_retries=MAX_RETRIES, timeout=REQUEST_SECONDS)
+            project = {"project_endpoint": endpoint, "credential": AzureCliCredential()}
+        chat: FoundryChatClient[Any] = FoundryChatClient(
+            model=deployment,
+            middleware=[service.middleware()],
+            function_invocation_configuration=loop_limits(),
+            **project,
+        )
+        waits = Timeout(settings.timeout, connect=min(CONNECT_SECONDS, settings.timeout))
+        chat.client = chat.client.with_options(max_retries=settings.retries, timeout=waits)
+        service.address = without_password(str(chat.client.base_url))
         return chat
 
     # store=False: the history stays with us, not on the server.
-    return Model(kind="foundry", name=str(deployment), client=client, options={"store": False})
+    return Model(
+        kind="foundry", name=str(deployment), client=client, options={"store": False, **settings.chat_options()}
+    )
