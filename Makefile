@@ -53,7 +53,10 @@ $(VENV)/.ready: pyproject.toml constraints.txt tools/extras.py
 	@touch $@
 	@echo "venv: done"
 
-wheel: $(VENV)/.ready guest ## Build the wheel into dist/
+papers: $(VENV)/.ready guest ## Write the licence texts and the bill of materials of the guest image
+	$(BIN)/python tools/papers.py
+
+wheel: $(VENV)/.ready guest papers ## Build the wheel into dist/
 	$(BIN)/maturin build --release --locked --out dist
 
 # The extension with runs that skip the clean restore; `make install` puts the real one back.
@@ -123,4 +126,4 @@ doctor: install ## Can this machine run a sandbox?
 	$(BIN)/wcpod doctor
 
 clean: ## Remove what was built
-	rm -rf $(VENV) target guest/target guest/aot/target guest/build dist python/wcpod/_bridge*.so $(IMAGE)
+	rm -rf THIRD-PARTY-NOTICES.txt $(VENV) target guest/target guest/aot/target guest/build dist python/wcpod/_bridge*.so $(IMAGE)

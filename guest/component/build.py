@@ -19,6 +19,7 @@ from pathlib import Path
 
 import archive
 import image
+import licences
 
 HERE = Path(__file__).resolve().parent
 VERSION = "0.25.1"
@@ -44,7 +45,12 @@ def main() -> int:
     arguments.out.mkdir(parents=True, exist_ok=True)
     packages = sorted({*ALWAYS, *arguments.package})
     shared = [Path(__file__), HERE / "wit"]
-    step(arguments.out / "stdlib.bin", [*shared, HERE / "archive.py", HERE / "stdlib"], packages, build_stdlib)
+    step(
+        arguments.out / "stdlib.bin",
+        [*shared, HERE / "archive.py", HERE / "licences.py", HERE / "stdlib"],
+        packages,
+        build_stdlib,
+    )
     step(arguments.out / "python.wasm", [*shared, HERE / "image.py", HERE / "wcpod_guest"], [], build_component)
     return 0
 
@@ -61,6 +67,10 @@ def step(target: Path, inputs: Iterable[Path], packages: list[str], build: Calla
         result = build(Path(folder), packages)
         stamp.unlink(missing_ok=True)
         target.write_bytes(result)
+        if (papers := Path(folder) / "papers").is_dir():
+            kept = target.with_suffix(".papers")
+            shutil.rmtree(kept, ignore_errors=True)
+            shutil.copytree(papers, kept)
     stamp.write_text(key)
     print(f"{target.name}: {len(result) / 1e6:.1f} MB in {time.monotonic() - started:.0f} s", flush=True)
 
@@ -86,7 +96,11 @@ def build_stdlib(folder: Path, packages: list[str]) -> bytes:
     print("Collecting and compiling the standard library (about a minute)", flush=True)
     # A copy, because CPython leaves its cache beside what it imports.
     additions = shutil.copytree(HERE / "stdlib", folder / "stdlib")
-    componentize("stdlib", "wcpod_stdlib", [additions / "collector", additions, stage], folder / "unused.wasm")
+    papers = folder / "papers"
+    papers.mkdir()
+    paths = [additions / "collector", additions, stage, papers]
+    componentize("stdlib", "wcpod_stdlib", paths, folder / "unused.wasm")
+    licences.collect(library / "site-packages", papers)
     return archive.pack(stage)
 
 

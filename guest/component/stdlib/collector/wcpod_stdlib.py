@@ -3,15 +3,20 @@
 Only that CPython can compile for itself, and only it has its standard library at hand: at
 ``/python``, in every component that componentize-py builds. So this is the Python of a component
 whose build is all that is wanted: it finds the additions of ``guest/component/stdlib`` at ``/1``,
-and leaves ``lib/python3.14`` at ``/2``, where extra packages may lie already.
+and leaves ``lib/python3.14`` at ``/2``, where extra packages may lie already, and at ``/3`` what the
+wheel has to say of this CPython.
 """
 
+import json
 import os
+import sqlite3
+import sys
+import zlib
 from importlib import _bootstrap_external as bootstrap
 
 import wit_world
 
-SOURCE, ADDITIONS, TARGET = "/python", "/1", "/2/lib/python3.14"
+SOURCE, ADDITIONS, TARGET, PAPERS = "/python", "/1", "/2/lib/python3.14", "/3"
 #: Where the files are in the sandbox.
 LIBRARY = "/lib/python3.14"
 
@@ -19,7 +24,7 @@ LIBRARY = "/lib/python3.14"
 #: for code that was.
 LEFT_OUT = frozenset(
     """
-    LICENSE.txt __hello__.py __phello__ __pycache__ _aix_support.py _android_support.py _apple_support.py
+    __hello__.py __phello__ __pycache__ _aix_support.py _android_support.py _apple_support.py
     _ios_support.py _osx_support.py _pyio.py antigravity.py build-details.json
     config-3.14-wasm32-wasi ctypes curses ensurepip idlelib multiprocessing nturl2path.py pty.py pydoc_data
     site-packages ssl.py tkinter turtle.py turtledemo venv webbrowser.py
@@ -81,5 +86,19 @@ def _read(path: str) -> bytes:
         return file.read()
 
 
+def write_papers() -> None:
+    """CPython's licence, and the versions of what is linked into it."""
+    with open(f"{PAPERS}/cpython.txt", "wb") as file:
+        file.write(_read(f"{SOURCE}/LICENSE.txt"))
+    versions = {
+        "python": sys.version.split()[0],
+        "sqlite": sqlite3.sqlite_version,
+        "zlib": zlib.ZLIB_RUNTIME_VERSION,
+    }
+    with open(f"{PAPERS}/versions.json", "w") as file:
+        json.dump(versions, file)
+
+
 collect()
 compile_all()
+write_papers()
