@@ -47,7 +47,14 @@ def test_help_documents_the_exit_codes(command: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("run", "--date", "15.06.2026"), "'15.06.2026' does not match the format '%Y-%m-%d'"),
+        (("run", "--date", "15.06.2026"), "'15.06.2026' is not a day such as 2026-06-15"),
+        (("run", "--date", "2026-02-30"), "'2026-02-30' is not a day such as 2026-06-15"),
+        (("run", "--date", "1999-12-31"), "1999-12-31 is not in the years 2000 to 2099"),
+        (("report", "2126-06-15"), "2126-06-15 is not in the years 2000 to 2099"),
+        (("run", "--length", "100", "50"), "the most (50) must be at least the fewest (100), and 1"),
+        (("run", "--length", "0", "0"), "the most (0) must be at least the fewest (0), and 1"),
+        (("run", "--archive", "tests"), "tests is no archive: it has no index.jsonl. `wcpod run --record` makes one."),
+        (("exec", "--archive", "tests", "-"), "tests is no archive: it has no index.jsonl."),
         (("run", "--model", "other"), "'other' is not one of 'rehearsal', 'foundry', 'openai'"),
         (
             ("run", "--limits", "second=3"),
@@ -106,13 +113,15 @@ def test_no_hypervisor(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sandbox"),
     [
-        (("run", "--out", "none"), "wcpod.HyperlightRuntime"),
+        (("run", "--out"), "wcpod.HyperlightRuntime"),
         (("exec", "--allow-host", "www.bbc.com", "-"), "wcpod.AsyncSandbox"),
     ],
 )
 def test_the_contact_reaches_the_sandbox(
-    arguments: tuple[str, ...], sandbox: str, monkeypatch: pytest.MonkeyPatch
+    arguments: tuple[str, ...], sandbox: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
+    if arguments[-1] == "--out":
+        arguments = (*arguments, str(tmp_path))
     contacts: list[str | None] = []
 
     def missing(*, contact: str | None, **_options: Any) -> Any:

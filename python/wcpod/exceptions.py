@@ -17,6 +17,8 @@
         ├── ScriptFormatError   the last agent's text does not hold exactly two scripts
         ├── ScriptRejected      the scripts break the rules (podcast/script_check.py)
         ├── DayExists           the day's episode is there already (podcast/day_folder.py)
+        ├── DayInUse            another run holds the day (podcast/day_folder.py)
+        ├── ResumeRefused       the run may not go on from the checkpoints there are (podcast/checkpoints.py)
         ├── BaseAddressError    the base address of the feed makes no sense (podcast/feed.py)
         ├── AudioNotInstalled   there is no audio plug-in of that name (podcast/audio.py)
         └── TracingNotInstalled traces were asked for without the extra otel (podcast/tracing.py)

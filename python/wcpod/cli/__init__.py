@@ -5,10 +5,15 @@ Only click is imported here; a command imports what it needs when it runs.
 
 from __future__ import annotations
 
+import sys
+
 import click
 
 from wcpod.cli import devui, doctor, mcp, report, run
 from wcpod.cli import exec as exec_
+from wcpod.cli.exit_codes import fail
+from wcpod.cli.interruption import interrupted, treat_sigterm_as_ctrl_c
+from wcpod.cli.standard_streams import make_standard_streams_lossy
 
 __all__ = ["cli", "main"]
 
@@ -34,4 +39,12 @@ for command in (run.run, report.report, devui.devui, exec_.execute, mcp.mcp, doc
 
 def main() -> None:
     """Entry point of the `wcpod` command."""
-    cli(prog_name="wcpod")
+    make_standard_streams_lossy()
+    try:
+        treat_sigterm_as_ctrl_c()
+        sys.exit(cli(prog_name="wcpod", standalone_mode=False))
+    except (click.Abort, KeyboardInterrupt):
+        fail(*interrupted())
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)

@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from wcpod.cli.exit_codes import EXEC_NO_SANDBOX, EXEC_TIMEOUT, FAILED, INTERRUPTED, fail
+from wcpod.cli.exit_codes import EXEC_NO_SANDBOX, EXEC_TIMEOUT, FAILED, fail
+from wcpod.cli.interruption import interrupted
 from wcpod.cli.options import LimitsOption, allow_host_option, archive_option, contact_option, limits_of
+from wcpod.cli.standard_streams import write_through
 from wcpod.control_characters import neutralise
 from wcpod.exceptions import FetchPolicyError, WcpodError
 
@@ -51,7 +53,7 @@ def execute(
 
     \b
     Exit codes:
-      the exit code of the code; 124 stopped at its time limit; 125 no usable sandbox; 130 interrupted
+      the exit code of the code; 124 stopped at its time limit; 125 no usable sandbox; 130 interrupted; 143 terminated
     """
     try:
         source = file.read().decode("utf-8")
@@ -74,7 +76,7 @@ def execute(
     except FetchPolicyError as error:
         raise click.UsageError(str(error)) from None
     except KeyboardInterrupt:
-        fail("interrupted", INTERRUPTED)
+        fail(*interrupted())
     except WcpodError as error:
         fail(f"{error}\nTo check this machine: wcpod doctor", EXEC_NO_SANDBOX)
     if as_json:
@@ -107,4 +109,4 @@ def _as_json(result: ExecutionResult) -> dict[str, Any]:
 def _write(stream: TextIO, text: str) -> None:
     if stream.isatty():
         text = neutralise(text)
-    click.echo(text.encode("utf-8", "backslashreplace"), file=stream, nl=False)
+    write_through(stream, text)

@@ -9,7 +9,7 @@ import click
 
 FAILED, USAGE, DAY_EXISTS, NO_SANDBOX, NOT_CONFIGURED = 1, 2, 3, 4, 5
 EXEC_TIMEOUT, EXEC_NO_SANDBOX = 124, 125
-INTERRUPTED = 130
+INTERRUPTED, TERMINATED = 130, 143
 
 
 def fail(message: str, code: int) -> NoReturn:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -15,7 +17,42 @@ if TYPE_CHECKING:
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
-_ARCHIVE = click.Path(path_type=Path, file_okay=False, exists=True)
+
+class ArchiveOption(click.Path):
+    """A folder of recorded pages."""
+
+    def __init__(self) -> None:
+        super().__init__(path_type=Path, file_okay=False, exists=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """The folder, or an error that says how one is made."""
+        folder = cast("Path", super().convert(value, param, ctx))
+        if not (folder / "index.jsonl").is_file():
+            self.fail(f"{folder} is no archive: it has no index.jsonl. `wcpod run --record` makes one.", param, ctx)
+        return folder
+
+
+class DayOption(click.ParamType[dt.date]):
+    """A day, as 2026-06-15 or 260615."""
+
+    name = "YYYY-MM-DD"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> dt.date:
+        """The day. Names of folders have two digits for the year, so there are the days of one century."""
+        if isinstance(value, dt.date):
+            return value
+        found = re.fullmatch(r"(?:(\d{4})-(\d\d)-(\d\d)|(\d\d)(\d\d)(\d\d))", str(value), re.ASCII)
+        try:
+            year, month, date = (int(part) for part in found.groups() if part) if found else (0, 0, 0)
+            day = dt.date(year + 2000 if year < 100 else year, month, date)
+        except ValueError:
+            self.fail(f"{value!r} is not a day such as 2026-06-15", param, ctx)
+        if not 2000 <= day.year < 2100:
+            self.fail(f"{value} is not in the years 2000 to 2099", param, ctx)
+        return day
+
+
+_ARCHIVE = ArchiveOption()
 _ARCHIVE_HELP = "Read pages from this folder instead of the network."
 
 _model_option = click.option(

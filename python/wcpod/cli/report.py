@@ -8,19 +8,19 @@ from pathlib import Path
 import click
 
 from wcpod.cli.exit_codes import FAILED, NOT_CONFIGURED, fail
-from wcpod.cli.options import out_option
+from wcpod.cli.options import DayOption, out_option
 from wcpod.exceptions import PipelineError
 
 
 @click.command()
-@click.argument("day", type=click.DateTime(["%Y-%m-%d", "%y%m%d"]), required=False)
+@click.argument("day", type=DayOption(), required=False, metavar="[DAY]")
 @out_option
 @click.option(
     "--to",
     type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
     help="File to write, - for standard output. Default: in the folder of the day.",
 )
-def report(day: dt.datetime | None, out: Path, to: Path | None) -> None:
+def report(day: dt.date | None, out: Path, to: Path | None) -> None:
     """Make the report of DAY (default: today): one HTML page that needs no network and runs no script.
 
     Both scripts side by side, the sources, a picture of what happened when, the counters, and the code of each agent.
@@ -41,7 +41,7 @@ def report(day: dt.datetime | None, out: Path, to: Path | None) -> None:
     except ImportError as error:
         fail(f"{error}. The podcast needs more packages: pip install 'wcpod[podcast]'", NOT_CONFIGURED)
 
-    folder = DayFolder(out, (day or dt.datetime.now()).date())
+    folder = DayFolder(out, day or dt.date.today())
     try:
         page = report_of(folder).encode()
         if to == Path("-"):

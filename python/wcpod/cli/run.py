@@ -6,13 +6,16 @@ import asyncio
 import contextlib
 import datetime as dt
 import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from wcpod.cli.exit_codes import DAY_EXISTS, FAILED, INTERRUPTED, NO_SANDBOX, NOT_CONFIGURED, fail
-from wcpod.cli.options import LimitsOption, contact_option, force_option, limits_of, pipeline_options
+from wcpod.cli.exit_codes import DAY_EXISTS, FAILED, NO_SANDBOX, NOT_CONFIGURED, USAGE, fail
+from wcpod.cli.interruption import interrupted
+from wcpod.cli.options import DayOption, LimitsOption, contact_option, force_option, limits_of, pipeline_options
 from wcpod.exceptions import (
     GuestImageError,
     HypervisorUnavailable,
@@ -24,10 +27,21 @@ from wcpod.exceptions import (
 
 if TYPE_CHECKING:
     from wcpod import HyperlightRuntime, Limits
+    from wcpod.podcast.event_lines import EventLines
+    from wcpod.podcast.models import Model
+    from wcpod.podcast.progress import Event, Listener
+    from wcpod.podcast.run import Episode
+
+
+def _length(_context: click.Context, _parameter: click.Parameter, length: tuple[int, int]) -> tuple[int, int]:
+    shortest, longest = length
+    if longest < max(shortest, 1):
+        raise click.BadParameter(f"the most ({longest}) must be at least the fewest ({shortest}), and 1")
+    return length
 
 
 @click.command()
-@click.option("--date", "day", type=click.DateTime(["%Y-%m-%d"]), help="Day of the episode. Default: today.")
+@click.option("--date", "day", type=DayOption(), help="Day of the episode. Default: today.")
 @pipeline_options
 @click.option("--record", type=click.Path(path_type=Path, file_okay=False), help="Keep every page read in this folder.")
 @contact_option
@@ -43,6 +57,7 @@ if TYPE_CHECKING:
     default=(1250, 1400),
     show_default=True,
     metavar="MIN MAX",
+    callback=_length,
     help="Fewest and most Han characters of the script.",
 )
 @click.option("--limits", type=LimitsOption(), help="Limits of each execution, for example seconds=10,host_calls=20.")
@@ -61,25 +76,7 @@ if TYPE_CHECKING:
     help="Write OpenTelemetry spans to this file. $OTEL_EXPORTER_OTLP_ENDPOINT sends them to a collector.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print what happens as one JSON object a line.")
-def run(
-    day: dt.datetime | None,
-    kind: str,
-    model_name: str | None,
-    base_url: str | None,
-    out: Path,
-    archive: Path | None,
-    record: Path | None,
-    contact: str | None,
-    skills: Path | None,
-    length: tuple[int, int],
-    limits: dict[str, float] | None,
-    force: bool,
-    base_address: str | None,
-    audio: str | None,
-    resume: bool,
-    trace: Path | None,
-    as_json: bool,
-) -> None:
+def run(**values: Any) -> None:
     """Write the day's script: two text files, show notes and episode.json under OUT/YYMMDD.
 
     Nothing appears before everything has worked, and an existing episode is kept unless --force is given. A rehearsal
@@ -99,94 +96,172 @@ def run(
     Exit codes:
       0 written            1 failed, nothing changed        2 wrong options
       3 the day exists     4 no usable sandbox              5 model, skill or package missing
-      130 interrupted
+      130 interrupted      143 terminated (SIGTERM)
     """
-    _boot_early(limits_of(limits or {}))
+    options = RunOptions(**values)
+    day = options.day or dt.date.today()
+    from wcpod.podcast.event_lines import EventLines
+
+    teller = _Teller(EventLines(sys.stdout) if options.as_json else None)
     try:
-        from wcpod.podcast import feed
-        from wcpod.podcast.audio import AudioNotInstalled, load_narrator
-        from wcpod.podcast.day_folder import DayExists, DayFolder
-        from wcpod.podcast.event_lines import EventLines
-        from wcpod.podcast.models import open_model
-        from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
-        from wcpod.podcast.products import Products
-        from wcpod.podcast.run import run_episode
-        from wcpod.podcast.script_check import ScriptRules
-        from wcpod.podcast.skills import SHIPPED_SKILLS
-        from wcpod.podcast.terminal import progress_on
-        from wcpod.podcast.tracing import TracingNotInstalled, tracing
+        _boot_early(limits_of(options.limits or {}))
+        episode = _write_episode(options, day, teller)
     except ImportError as error:
-        fail(f"{error}. The podcast needs more packages: pip install 'wcpod[podcast]'", NOT_CONFIGURED)
+        message = f"{error}. The podcast needs more packages: pip install 'wcpod[podcast]'"
+        teller.give_up(message, NOT_CONFIGURED)
+    except WcpodError as error:
+        teller.give_up(*_failure(error, options, day))
+    except KeyboardInterrupt:
+        word, code = interrupted()
+        if teller.saved:
+            teller.give_up(f"{word}; the episode is saved", code)
+        teller.give_up(f"{word}; nothing was changed{_way_on(options, day)}", code)
+    teller.finish(episode)
 
-    from wcpod import FetchPolicy, HyperlightRuntime
 
-    date = (day or dt.datetime.now()).date()
-    folder = DayFolder(out, date)
-    lines = EventLines(sys.stdout) if as_json else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """The options of the command, by their names."""
 
-    def give_up(message: str, code: int) -> NoReturn:
-        if code in (FAILED, NO_SANDBOX, INTERRUPTED) and folder.checkpoints.is_dir():
-            message += "\nTo go on after the last finished step: the same command with --resume"
-        if lines is not None:
-            lines.write("failed", message=message, exit_code=code)
+    day: dt.date | None
+    kind: str
+    model_name: str | None
+    base_url: str | None
+    out: Path
+    archive: Path | None
+    record: Path | None
+    contact: str | None
+    skills: Path | None
+    length: tuple[int, int]
+    limits: dict[str, float] | None
+    force: bool
+    base_address: str | None
+    audio: str | None
+    resume: bool
+    trace: Path | None
+    as_json: bool
+
+
+class _Teller:
+    """Says how the run goes: events as JSON lines, or progress for people. Knows whether the episode is saved."""
+
+    def __init__(self, lines: EventLines | None) -> None:
+        self.lines = lines
+        self.saved = False
+
+    @contextlib.contextmanager
+    def listening(self, model: Model, day: dt.date) -> Iterator[Listener]:
+        """The listener of the run."""
+        from wcpod.podcast.progress import EpisodeSaved
+        from wcpod.podcast.terminal import progress_on
+
+        if self.lines is not None:
+            self.lines.write("run_started", day=day.isoformat(), model=model.name, rehearsal=model.rehearsal)
+        shown = contextlib.nullcontext(self.lines) if self.lines else progress_on(sys.stdout, rehearsal=model.rehearsal)
+        with shown as listener:
+
+            def tell(event: Event) -> None:
+                self.saved |= isinstance(event, EpisodeSaved)
+                listener(event)
+
+            yield tell
+
+    def finish(self, episode: Episode) -> None:
+        """The last word of a run that worked."""
+        script, folder = episode.record["script"], episode.folder
+        if self.lines is not None:
+            self.lines.write("finished", folder=folder.path, **script)
+            return
+        click.echo(f"{script['han_characters']} Han characters, about {script['estimated_minutes']} minutes")
+        for path in (folder.simplified, folder.traditional, folder.episode):
+            click.echo(path)
+
+    def give_up(self, message: str, code: int) -> NoReturn:
+        """The last word of one that did not."""
+        if self.lines is not None:
+            self.lines.write("failed", message=message, exit_code=code)
         fail(message, code)
 
-    try:
-        products = Products(
-            base=feed.base_address(base_address) if base_address else None,
-            narrator=load_narrator(audio) if audio else None,
+
+def _write_episode(options: RunOptions, day: dt.date, teller: _Teller) -> Episode:
+    from wcpod import FetchPolicy, HyperlightRuntime
+    from wcpod.podcast.audio import load_narrator
+    from wcpod.podcast.day_folder import DayFolder
+    from wcpod.podcast.feed import base_address
+    from wcpod.podcast.models import open_model
+    from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
+    from wcpod.podcast.products import Products
+    from wcpod.podcast.run import run_episode
+    from wcpod.podcast.script_check import ScriptRules
+    from wcpod.podcast.skills import SHIPPED_SKILLS
+    from wcpod.podcast.tracing import tracing
+
+    products = Products(
+        base=base_address(options.base_address) if options.base_address else None,
+        narrator=load_narrator(options.audio) if options.audio else None,
+    )
+    model = open_model(options.kind, name=options.model_name, base_url=options.base_url)
+
+    def open_runtime() -> HyperlightRuntime:
+        return HyperlightRuntime(
+            policy=FetchPolicy.bbc(),
+            archive=options.archive or (SAMPLE_PAGES if model.rehearsal else None),
+            record=options.record,
+            audit=DayFolder(options.out, day).audit,
+            contact=options.contact,
+            limits=limits_of(options.limits or {}),
         )
-        model = open_model(kind, name=model_name, base_url=base_url)
-        pages = archive or (SAMPLE_PAGES if model.rehearsal else None)
 
-        def open_runtime() -> HyperlightRuntime:
-            return HyperlightRuntime(
-                policy=FetchPolicy.bbc(),
-                archive=pages,
-                record=record,
-                audit=folder.audit,
-                contact=contact,
-                limits=limits_of(limits or {}),
+    with tracing(options.trace), teller.listening(model, day) as listener:
+        return asyncio.run(
+            run_episode(
+                day=day,
+                out=options.out,
+                model=model,
+                open_runtime=open_runtime,
+                skills=options.skills or SHIPPED_SKILLS,
+                rules=ScriptRules(shortest=options.length[0], longest=options.length[1]),
+                products=products,
+                force=options.force,
+                checkpoints=True,
+                resume=options.resume,
+                listener=listener,
             )
+        )
 
-        if lines is not None:
-            lines.write("run_started", day=date.isoformat(), model=model.name, rehearsal=model.rehearsal)
-        shown = contextlib.nullcontext(lines) if lines else progress_on(sys.stdout, rehearsal=model.rehearsal)
-        with tracing(trace), shown as listener:
-            episode = asyncio.run(
-                run_episode(
-                    day=date,
-                    out=out,
-                    model=model,
-                    open_runtime=open_runtime,
-                    skills=skills or SHIPPED_SKILLS,
-                    rules=ScriptRules(shortest=length[0], longest=length[1]),
-                    products=products,
-                    force=force,
-                    checkpoints=True,
-                    resume=resume,
-                    listener=listener,
-                )
-            )
-    except DayExists as error:
-        give_up(str(error), DAY_EXISTS)
-    except feed.BaseAddressError as error:
-        raise click.UsageError(str(error)) from None
-    except (SkillError, ModelNotConfigured, AudioNotInstalled, TracingNotInstalled) as error:
-        give_up(str(error), NOT_CONFIGURED)
-    except (HypervisorUnavailable, GuestImageError, SandboxError) as error:
-        give_up(f"{error}\nTo check this machine: wcpod doctor", NO_SANDBOX)
-    except WcpodError as error:
-        give_up(str(error), FAILED)
-    except KeyboardInterrupt:
-        give_up("interrupted; nothing was changed", INTERRUPTED)
-    script = episode.record["script"]
-    if lines is not None:
-        lines.write("finished", folder=folder.path, **script)
-        return
-    click.echo(f"{script['han_characters']} Han characters, about {script['estimated_minutes']} minutes")
-    for path in (folder.simplified, folder.traditional, folder.episode):
-        click.echo(path)
+
+def _failure(error: WcpodError, options: RunOptions, day: dt.date) -> tuple[str, int]:
+    """What to say of an error, with at most one hint, and the exit code."""
+    from wcpod.podcast.audio import AudioNotInstalled
+    from wcpod.podcast.checkpoints import ResumeRefused
+    from wcpod.podcast.day_folder import DayExists, DayFolder, DayInUse
+    from wcpod.podcast.feed import BaseAddressError
+    from wcpod.podcast.script_check import ScriptRejected
+    from wcpod.podcast.tracing import TracingNotInstalled
+
+    message, drafts = str(error), DayFolder(options.out, day).drafts
+    if isinstance(error, BaseAddressError):
+        return message, USAGE
+    if isinstance(error, DayExists):
+        return message, DAY_EXISTS
+    if isinstance(error, SkillError | ModelNotConfigured | AudioNotInstalled | TracingNotInstalled):
+        return message, NOT_CONFIGURED
+    if isinstance(error, SandboxError | GuestImageError | HypervisorUnavailable):
+        return f"{message}\nTo check this machine: wcpod doctor", NO_SANDBOX
+    if isinstance(error, DayInUse | ResumeRefused):
+        return message, FAILED
+    if isinstance(error, ScriptRejected) and drafts.is_dir():
+        message += f"\nIts drafts are in {drafts}"
+    return message + _way_on(options, day), FAILED
+
+
+def _way_on(options: RunOptions, day: dt.date) -> str:
+    """How to go on, where there is something to go on from."""
+    from wcpod.podcast.day_folder import DayFolder
+
+    if not DayFolder(options.out, day).checkpoints.is_dir():
+        return ""
+    return "\nTo go on after the last finished step: the same command with --resume"
 
 
 def _boot_early(limits: Limits) -> None:

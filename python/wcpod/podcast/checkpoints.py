@@ -20,6 +20,10 @@ from wcpod.podcast.models import Model
 WORKFLOW = "wcpod"
 
 
+class ResumeRefused(PipelineError):
+    """There are checkpoints, and the run may not go on from them."""
+
+
 class Checkpoints:
     """The checkpoints in `folder`, of one day's run."""
 
@@ -42,14 +46,14 @@ class Checkpoints:
         """The newest checkpoint, or None if no step was done.
 
         Raises:
-            PipelineError: if it is of another model, which would have half an episode each; or if others could have
+            ResumeRefused: if it is of another model, which would have half an episode each; or if others could have
                 written the checkpoints.
         """
         if not self._folder.is_dir():
             return None
         status = self._folder.stat()
         if status.st_uid != os.geteuid() or status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-            raise PipelineError(
+            raise ResumeRefused(
                 f"others than the user of this process can write into {self._folder}, so its checkpoints are not to be "
                 "trusted; start again without --resume"
             )
@@ -58,7 +62,7 @@ class Checkpoints:
             return None
         begun_by, written_by = checkpoint.state["model"], model_label(model)
         if begun_by != written_by:
-            raise PipelineError(
+            raise ResumeRefused(
                 f"the run to resume was begun by the model {begun_by}, not {written_by}; "
                 "choose that one, or start again without --resume"
             )

@@ -29,6 +29,10 @@ class DayExists(PipelineError):
     """The day is already written, and this run may not replace it."""
 
 
+class DayInUse(PipelineError):
+    """Another run holds the day."""
+
+
 @dataclass(frozen=True, slots=True)
 class DayFolder:
     """Where the files of `day` are under `out`."""
@@ -91,12 +95,13 @@ class DayFolder:
         """Hold the day for one run. The lock is the kernel's (flock on the folder), so a dead process holds none.
 
         Raises:
-            PipelineError: if another run holds it, or the folder cannot be made.
+            DayInUse: if another run holds it.
+            PipelineError: if the folder cannot be made.
         """
         try:
             handle = self._open_locked()
         except BlockingIOError:
-            raise PipelineError(f"another run is writing {self.path}; wait for it to end") from None
+            raise DayInUse(f"another run is writing {self.path}; wait for it to end") from None
         except OSError as error:
             raise PipelineError(f"cannot use the folder {self.path}: {error.strerror}") from error
         try:

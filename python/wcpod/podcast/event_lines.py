@@ -7,9 +7,10 @@ import dataclasses
 import json
 import re
 import time
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from wcpod.podcast.progress import CodeEnded, Event
+if TYPE_CHECKING:
+    from wcpod.podcast.progress import Event
 
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 
@@ -31,12 +32,14 @@ class EventLines:
     def write(self, event: str, **fields: Any) -> None:
         """Write an event of that name."""
         line = {"event": event, "seconds": round(time.monotonic() - self._started, 4), **fields}
-        # A reader that went away is no reason to end the run.
-        with contextlib.suppress(BrokenPipeError):
+        # A reader that went away or a full disk is no reason to end the run.
+        with contextlib.suppress(OSError):
             print(json.dumps(line, default=str), file=self._stream, flush=True)
 
 
 def _fields(event: Event) -> dict[str, Any]:
+    from wcpod.podcast.progress import CodeEnded  # it imports the framework, and a failed start is told before that
+
     if not isinstance(event, CodeEnded):
         fields = dataclasses.asdict(event)
         if "seconds" in fields:

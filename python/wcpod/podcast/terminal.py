@@ -54,8 +54,8 @@ class PlainProgress:
     def __call__(self, event: Event) -> None:
         """Write the event, if it has something to say."""
         if line := describe(event):
-            # A reader that went away (`wcpod run | head`) is no reason to end the run.
-            with contextlib.suppress(BrokenPipeError):
+            # A reader that went away, a full disk or another encoding is no reason to end the run.
+            with contextlib.suppress(OSError, UnicodeError):
                 print(f"{time.monotonic() - self._started:7.2f}s  {line}", file=self._stream, flush=True)
 
 
