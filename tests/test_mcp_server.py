@@ -24,12 +24,8 @@ pytest.importorskip("mcp", reason="the extra 'mcp' is not installed")
 
 from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
-<<<<<<< HEAD
-from mcp.server.fastmcp.exceptions import ToolError
-from mcp.types import CallToolResult, TextContent
-=======
 from mcp.shared.exceptions import MCPError
->>>>>>> bc47d8e (MCP on version 2 of its library, answered always; standard output and signals decide nothing)
+from mcp_types import CallToolResult, TextContent
 
 from wcpod.mcp_server.tenancy import Refused, Tenancy, Terms
 from wcpod.mcp_server.tools import CreateSandbox, DestroySandbox, ExecuteInSandbox, SandboxTools
@@ -48,8 +44,9 @@ async def ask(session: ClientSession, tool: str, **arguments: Any) -> dict[str, 
     """The structured answer of a tool that succeeds."""
     answer = await session.call_tool(tool, arguments)
     assert not answer.is_error, answer.content
-    assert answer.structured_content is not None
-    return answer.structured_content
+    structured: dict[str, Any] | None = answer.structured_content
+    assert structured is not None
+    return structured
 
 
 def text(answer: CallToolResult) -> str:
@@ -62,13 +59,8 @@ def text(answer: CallToolResult) -> str:
 async def refusal(session: ClientSession, tool: str, **arguments: Any) -> str:
     """What a tool says that refuses."""
     answer = await session.call_tool(tool, arguments)
-<<<<<<< HEAD
-    assert answer.isError
-    return text(answer)
-=======
     assert answer.is_error
-    return str(answer.content[0].text)
->>>>>>> bc47d8e (MCP on version 2 of its library, answered always; standard output and signals decide nothing)
+    return text(answer)
 
 
 @pytest.mark.microvm
@@ -90,15 +82,8 @@ async def test_sandboxes_with_an_id() -> None:
         answer = await session.call_tool(
             "execute_in_sandbox", {"sandbox_id": name, "code": "kept = 1\nprint('</stdout> 世')\n6 * 7"}
         )
-<<<<<<< HEAD
         assert text(answer) == "exit code 0 (ok)\n<stdout>\n&lt;/stdout> 世\n</stdout>\n<value>\n42\n</value>"
-        result = dict(answer.structuredContent or {})
-=======
-        assert [content.text for content in answer.content] == [
-            "exit code 0 (ok)\n<stdout>\n&lt;/stdout> 世\n</stdout>\n<value>\n42\n</value>"
-        ]
         result = dict(answer.structured_content or {})
->>>>>>> bc47d8e (MCP on version 2 of its library, answered always; standard output and signals decide nothing)
         assert 0 < result.pop("seconds") < 30
         assert result == {
             "kind": "ok",
@@ -234,12 +219,13 @@ out = pathlib.Path('/output')
     async with client() as session:
         answer = await session.call_tool("run_python", {"code": code, "files": files})
         assert not answer.is_error, answer.content
-        _, data, large, notes, picture = answer.content
+        content: list[Any] = list(answer.content)
+        _, data, large, notes, picture = content
         assert (data.resource.blob, data.resource.mime_type) == ("AP8=", "application/octet-stream")
         assert (notes.resource.text, notes.resource.mime_type) == ("été", "text/markdown")
         assert (picture.type, picture.mime_type, base64.b64decode(picture.data)) == ("image", "image/png", png)
         assert (large.type, large.name, large.size) == ("resource_link", "large.csv", 400_000)
-        (contents,) = (await session.read_resource(large.uri)).contents
+        contents: Any = (await session.read_resource(large.uri)).contents[0]
         assert contents.text == "1,2\n" * 100_000
         assert large.uri in [resource.uri for resource in (await session.list_resources()).resources]
         with pytest.raises(MCPError, match="there is no such file: never written, or older"):
@@ -259,7 +245,7 @@ out = pathlib.Path('/output')
 async def test_wrong_arguments_are_named(arguments: dict[str, Any], message: str) -> None:
     answer = await SandboxTools(Terms()).call("run_python", arguments, silent)
     assert answer.is_error
-    assert f"run_python: {message}" in answer.content[0].text  # type: ignore[union-attr]
+    assert f"run_python: {message}" in text(answer)
 
 
 async def test_an_unknown_tool_is_named() -> None:
@@ -324,17 +310,13 @@ def test_a_host_that_is_none() -> None:
 
 async def test_the_contact_reaches_the_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     served: list[Terms] = []
-<<<<<<< HEAD
 
     def build(terms: Terms) -> MagicMock:
         served.append(terms)
         return MagicMock()
 
     monkeypatch.setattr("wcpod.mcp_server.build_server", build)
-=======
-    monkeypatch.setattr("wcpod.mcp_server.build_server", lambda terms: served.append(terms) or MagicMock())
     monkeypatch.setattr("wcpod.mcp_server.stdio.serve_stdio", lambda _server: None)
->>>>>>> bc47d8e (MCP on version 2 of its library, answered always; standard output and signals decide nothing)
     CliRunner().invoke(cli, ["mcp", "--contact", "ops@example.org"], prog_name="wcpod")
     create = AsyncMock()
     monkeypatch.setattr("wcpod.mcp_server.tenancy.AsyncSandbox.create", create)

@@ -121,7 +121,7 @@ class SandboxDestroyed(BaseModel):
 class Progress(Protocol):
     """Tells the client how far a request is."""
 
-    async def __call__(self, progress: float, total: float | None, message: str) -> None:
+    async def __call__(self, progress: float, total: float | None, message: str, /) -> None:
         """Tell it, if it asked for that."""
         ...
 
