@@ -17,7 +17,6 @@ from typing import Any
 
 from canned_runtime import CannedRuntime, host_call
 from scripted_model import SCRIPTS, ScriptedClient, Turn, call
-from wcpod.podcast import file_exchange
 from wcpod.podcast.models import Model
 from wcpod.podcast.progress import EpisodeSaved, Event, StepEnded, StepStarted
 from wcpod.podcast.run import Episode, run_episode
@@ -95,17 +94,17 @@ def write(out: Path, log: Path, *, point: str = "never", events: list[Event] | N
 
 def kill_before_move(number: int) -> None:
     """Let the process die before the file of that number, counted from 0, is put in place."""
-    replace = Path.replace
-    moved: list[Path] = []
+    rename = os.rename
+    moved: list[str] = []
 
-    def counting(source: Path, target: Any) -> Path:
-        if source.parent.name.startswith(file_exchange._SCRATCH):
+    def counting(source: str, target: str, **folders: int) -> None:
+        if "src_dir_fd" in folders:
             if len(moved) == number:
                 kill()
             moved.append(source)
-        return replace(source, target)
+        rename(source, target, **folders)
 
-    setattr(Path, "replace", counting)  # noqa: B010
+    setattr(os, "rename", counting)  # noqa: B010
 
 
 if __name__ == "__main__":

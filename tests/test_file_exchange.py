@@ -43,8 +43,8 @@ def counting(method):
         step += 1
         return method(*arguments, **options)
     return counted
-Path.replace, Path.unlink = counting(Path.replace), counting(Path.unlink)
-file_exchange.write_file = counting(file_exchange.write_file)
+os.rename, os.unlink = counting(os.rename), counting(os.unlink)
+file_exchange.write_new_file = counting(file_exchange.write_new_file)
 file_exchange.exchange_files(Path(sys.argv[1]), {"a": b"new a", "b": b"new b", "c": b"new c"}, drop=["d"])
 """
 
@@ -58,3 +58,12 @@ def test_a_death_in_between_is_undone(tmp_path: Path, step: int, old: dict[str, 
     assert done.returncode == -signal.SIGKILL
     clear_dead_exchanges(tmp_path)
     assert contents(tmp_path) == (old if step < 7 else NEW)
+
+
+@pytest.mark.parametrize("name", ["../x", "/x", "", ".x", "a/b"])
+def test_only_names_of_files_are_exchanged(tmp_path: Path, name: str) -> None:
+    with pytest.raises(ValueError, match="is not the name of a file"):
+        exchange_files(tmp_path, {name: b"x"})
+    with pytest.raises(ValueError, match="is not the name of a file"):
+        exchange_files(tmp_path, {}, drop=[name])
+    assert contents(tmp_path) == {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import datetime as dt
 import json
+import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -92,8 +93,8 @@ def test_a_link_is_https_or_none(folder: DayFolder) -> None:
     ("fields", "message"),
     [
         ({"schema_version": 2}, "episode.json has schema version 2; this wcpod reads 1"),
-        ({"seconds": {}}, "episode.json is not the record of an episode: KeyError('timeline')"),
-        ({"fetches": None}, "episode.json is not the record of an episode: TypeError"),
+        ({"seconds": {}}, "episode.json is not the record of an episode: it has no 'timeline'"),
+        ({"fetches": None}, "episode.json is not the record of an episode: 'NoneType' object is not iterable"),
     ],
 )
 def test_a_record_that_it_cannot_read(folder: DayFolder, fields: dict[str, Any], message: str) -> None:
@@ -142,7 +143,40 @@ def test_the_command_without_an_episode(tmp_path: Path) -> None:
 def test_a_report_goes_with_its_episode(folder: DayFolder) -> None:
     CliRunner().invoke(cli, ["report", "260615", "--out", str(folder.out)])
     write(folder.out)
-    assert not (folder.path / "260615.report.html").exists()
+    assert not folder.report.exists()
+
+
+def test_a_page_that_wcpod_did_not_make_stays(folder: DayFolder) -> None:
+    folder.report.write_text("mine")
+    write(folder.out)
+    assert folder.report.read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            b"{",
+            "is damaged: it is not JSON (Expecting property name enclosed in double quotes",
+        ),
+        (b"\xff", "is damaged: it is not JSON ("),
+        (b"[" * 100_000, "is damaged: it is not JSON ("),
+        (b"{}", "is not the record of an episode: it has no schema_version"),
+        (b"[]", "is not the record of an episode: it has no schema_version"),
+    ],
+)
+def test_a_damaged_record_is_named(folder: DayFolder, content: bytes, message: str) -> None:
+    folder.episode.write_bytes(content)
+    result = CliRunner().invoke(cli, ["report", "260615", "--out", str(folder.out)])
+    assert result.exit_code == 1
+    assert result.output.startswith(f"wcpod: {folder.episode} {message}")
+
+
+def test_a_pipe_in_place_of_the_record_is_no_wait(folder: DayFolder) -> None:
+    folder.episode.unlink()
+    os.mkfifo(folder.episode)
+    result = CliRunner().invoke(cli, ["report", "260615", "--out", str(folder.out)])
+    assert (result.exit_code, result.output) == (1, f"wcpod: cannot read {folder.episode}: no plain file\n")
 
 
 # In a browser

@@ -47,7 +47,7 @@ def report(day: dt.date | None, out: Path, to: Path | None) -> None:
         if to == Path("-"):
             click.echo(page, nl=False)
             return
-        target = to or folder.path / f"{folder.stamp}.report.html"
+        target = to or folder.report
         exchange_files(target.parent, {target.name: page})
     except PipelineError as error:
         fail(str(error), FAILED)

@@ -47,11 +47,15 @@ def load_narrator(name: str) -> Narrator:
     """The plug-in of that name.
 
     Raises:
-        AudioNotInstalled: if no installed package has it.
+        AudioNotInstalled: if no installed package has it, or it cannot be loaded.
     """
     found = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name not in found:
         installed = ", ".join(sorted(found)) or "none"
         raise AudioNotInstalled(f"there is no audio plug-in {name!r}; installed: {installed}")
-    narrator: Narrator = found[name].load()
+    try:
+        narrator: Narrator = found[name].load()
+    except Exception as error:  # whatever the module of a plug-in raises
+        reason = f"{type(error).__name__}: {error}"
+        raise AudioNotInstalled(f"the audio plug-in {name!r} cannot be loaded: {reason}") from error
     return narrator

@@ -6,9 +6,9 @@ resumed run does. The folder is for its owner alone.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import os
-import shutil
 import stat
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from agent_framework import FileCheckpointStorage, WorkflowCheckpoint
 
 from wcpod.exceptions import PipelineError
 from wcpod.podcast.models import Model
+from wcpod.podcast.plain_files import is_plain_file, names_in, open_folder
 
 WORKFLOW = "wcpod"
 
@@ -75,8 +76,13 @@ class Checkpoints:
             await storage.delete(newest.checkpoint_id)
 
     def clear(self) -> None:
-        """Remove them all."""
-        shutil.rmtree(self._folder, ignore_errors=True)
+        """Remove them all. What else somebody put into the folder stays, and the folder with it."""
+        with contextlib.suppress(OSError):
+            with open_folder(self._folder) as folder:
+                for name in names_in(folder):
+                    if name.endswith((".json", ".tmp")) and is_plain_file(name, within=folder):
+                        os.unlink(name, dir_fd=folder)
+            self._folder.rmdir()
 
 
 def model_label(model: Model) -> str:

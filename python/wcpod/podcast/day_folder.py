@@ -10,17 +10,30 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import errno
 import fcntl
+import hashlib
 import json
 import os
-import shutil
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from wcpod.exceptions import PipelineError
-from wcpod.podcast.file_exchange import clear_dead_exchanges, exchange_files, write_file
+from wcpod.podcast.file_exchange import clear_dead_exchanges, exchange_files
+from wcpod.podcast.plain_files import (
+    is_plain_file,
+    is_plain_name,
+    names_in,
+    open_folder,
+    read_plain_file,
+    write_new_file,
+)
+
+_REPORT = b'<meta name="generator" content="wcpod">'
+_DRAFT = re.compile(r"draft-\d+\.md", re.ASCII)
 
 Existing = Literal["nothing", "rehearsal", "episode"]
 
@@ -66,6 +79,11 @@ class DayFolder:
         return self.path / "episode.json"
 
     @property
+    def report(self) -> Path:
+        """The page that shows how the episode was made."""
+        return self.path / f"{self.stamp}.report.html"
+
+    @property
     def drafts(self) -> Path:
         """Where the drafts of a run that failed are kept, beside the folder of the day and never in it."""
         return self.out / f"{self.stamp}.drafts"
@@ -82,12 +100,12 @@ class DayFolder:
 
     def existing(self) -> Existing:
         """What the day holds. Files without a readable record count as an episode: they are not ours to lose."""
-        if not any(path.exists() for path in (self.simplified, self.traditional, self.episode)):
+        if not any(os.path.lexists(path) for path in (self.simplified, self.traditional, self.episode)):
             return "nothing"
         try:
-            record = json.loads(self.episode.read_text(encoding="utf-8"))
+            record = json.loads(read_plain_file(self.episode))
             return "rehearsal" if record["model"]["rehearsal"] is True else "episode"
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, RecursionError):
             return "episode"
 
     @contextlib.contextmanager
@@ -103,9 +121,10 @@ class DayFolder:
         except BlockingIOError:
             raise DayInUse(f"another run is writing {self.path}; wait for it to end") from None
         except OSError as error:
-            raise PipelineError(f"cannot use the folder {self.path}: {error.strerror}") from error
+            reason = "it is a link" if self.path.is_symlink() else error.strerror
+            raise PipelineError(f"cannot use the folder {self.path}: {reason}") from error
         try:
-            clear_dead_exchanges(self.path)
+            clear_dead_exchanges(self.path, self._is_own_name)
             yield
         finally:
             with contextlib.suppress(OSError):
@@ -123,38 +142,83 @@ class DayFolder:
 
         Args:
             products: Further files of the episode: ending of the name, such as "notes.md", and content. A product of
-                an earlier episode that this one does not have is removed.
+                an earlier episode that this one does not have is removed, unless it was changed since; other files in
+                the folder stay.
 
         Raises:
-            PipelineError: if that fails; then the files that the day had are as they were.
+            PipelineError: if that fails, or a product has the name of a file that no episode wrote; then the files that the day had are as they were.
         """
         files = {
             self.simplified.name: simplified.encode(),
             self.traditional.name: traditional.encode(),
             **{f"{self.stamp}.{ending}": content for ending, content in (products or {}).items()},
-            self.episode.name: (json.dumps(episode, ensure_ascii=False, indent=2) + "\n").encode(),
         }
+        written = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+        record = {**episode, "files": written}
+        files[self.episode.name] = (json.dumps(record, ensure_ascii=False, indent=2) + "\n").encode()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            outdated = sorted(path.name for path in self.path.glob(f"{self.stamp}.*") if path.name not in files)
-            exchange_files(self.path, files, drop=outdated)
+            exchange_files(self.path, files, drop=self._outdated(files))
         except OSError as error:
             raise PipelineError(f"cannot write the episode into {self.path}: {error.strerror or error}") from error
+        self.keep_drafts(())
         return tuple(self.path / name for name in files)
 
     def keep_drafts(self, drafts: Sequence[str]) -> None:
         """Write the drafts of a failed run, in place of earlier ones. Best effort: the run has failed anyway."""
         with contextlib.suppress(OSError):
-            shutil.rmtree(self.drafts, ignore_errors=True)
-            self.drafts.mkdir(parents=True)
-            for number, draft in enumerate(drafts, start=1):
-                text = draft.rstrip("\n") + "\n"
-                write_file(self.drafts / f"draft-{number}.md", text.encode("utf-8", "backslashreplace"))
+            if drafts:
+                self.drafts.mkdir(parents=True, exist_ok=True)
+            with open_folder(self.drafts) as folder:
+                for name in names_in(folder):
+                    if _DRAFT.fullmatch(name) and is_plain_file(name, within=folder):
+                        os.unlink(name, dir_fd=folder)
+                for number, draft in enumerate(drafts, start=1):
+                    text = draft.rstrip("\n") + "\n"
+                    write_new_file(f"draft-{number}.md", text.encode("utf-8", "backslashreplace"), within=folder)
+            if not drafts:
+                self.drafts.rmdir()
+
+    def _outdated(self, files: Mapping[str, bytes]) -> list[str]:
+        """The files of the earlier episode that the new one does not have, and that are as it left them.
+
+        Raises:
+            OSError: if a product would replace a file that no episode wrote.
+        """
+        earlier, own = self._written(), {self.simplified.name, self.traditional.name, self.episode.name}
+        for name in files.keys() - own - earlier.keys() - {f"{self.stamp}.notes.md"}:
+            if os.path.lexists(self.path / name):
+                raise OSError(errno.EEXIST, f"{name} is there and not of an episode; move it away")
+        drop = [name for name, digest in earlier.items() if name not in files and self._is_still(name, digest)]
+        return drop + [self.report.name] * self._is_own_report()
+
+    def _written(self) -> dict[str, str]:
+        """The files of the episode that the folder holds, as its record names them: name → SHA-256."""
+        try:
+            files = json.loads(read_plain_file(self.episode))["files"]
+            return {name: str(digest) for name, digest in files.items() if self._is_own_name(name)}
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return {}
+
+    def _is_own_report(self) -> bool:
+        try:
+            return _REPORT in read_plain_file(self.report)[:1024]
+        except OSError:
+            return False
+
+    def _is_own_name(self, name: str) -> bool:
+        return is_plain_name(name) and (name == self.episode.name or name.startswith(f"{self.stamp}."))
+
+    def _is_still(self, name: str, digest: str) -> bool:
+        try:
+            return hashlib.sha256(read_plain_file(self.path / name, most=1 << 30)).hexdigest() == digest
+        except OSError:
+            return False
 
     def _open_locked(self) -> int:
         while True:
             self.path.mkdir(parents=True, exist_ok=True)
-            handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+            handle = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 # Another run may have removed the empty folder between open and flock.

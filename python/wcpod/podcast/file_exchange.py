@@ -1,20 +1,32 @@
 """Several files of one folder replaced together: all or none, also when the process dies in between.
 
 Everything is written into a scratch folder first. Then a list of what is about to move is put there, then each file
-moves. Whoever finds such a scratch folder knows how far its process came, and puts back what was there.
+moves. Whoever finds such a scratch folder knows how far its process came, and puts back what was there. A list is
+believed only as far as its names are ones that are expected in that folder: somebody else may have written it.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Mapping, Sequence
+import secrets
+import stat
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+
+from wcpod.podcast.plain_files import (
+    is_plain_file,
+    is_plain_name,
+    names_in,
+    open_folder,
+    read_plain_file,
+    write_new_file,
+)
 
 _SCRATCH = ".writing-"
 _MOVING = "moving.json"
+_MOVING_BYTES = 64 * 1024
 _BEFORE = ".before"
 
 
@@ -22,80 +34,99 @@ def exchange_files(folder: Path, files: Mapping[str, bytes], *, drop: Sequence[s
     """Put `files` (name → content) into `folder`, in their order, and remove those named in `drop`.
 
     Raises:
-        OSError: if that fails; then the folder is as it was.
+        ValueError: if a name is more than the name of a file.
+        OSError: if that fails, or a link, folder or pipe has one of the names; then the folder is as it was.
     """
-    with tempfile.TemporaryDirectory(prefix=_SCRATCH, dir=folder) as name:
-        scratch = Path(name)
+    if odd := [name for name in (*files, *drop) if not is_plain_name(name)]:
+        raise ValueError(f"{odd[0]!r} is not the name of a file")
+    with open_folder(folder, follow=True) as home, _scratch(home) as scratch:
         for file, content in files.items():
-            write_file(scratch / file, content)
+            write_new_file(file, content, within=scratch)
         for file in (*files, *drop):
-            if (folder / file).exists():
-                _keep(folder / file, scratch / (file + _BEFORE))
-        write_file(scratch / _MOVING, json.dumps([list(files), list(drop)]).encode())
+            if is_plain_file(file, within=home):
+                _keep(file, home, scratch)
+        write_new_file(_MOVING, json.dumps([list(files), list(drop)]).encode(), within=scratch)
         try:
             for file in files:
-                (scratch / file).replace(folder / file)
+                os.rename(file, file, src_dir_fd=scratch, dst_dir_fd=home)
             for file in drop:
-                (folder / file).unlink()
+                os.unlink(file, dir_fd=home)
         except BaseException:
-            _put_back(folder, scratch)
+            _put_back(home, scratch, files, drop)
             raise
-    _sync_folder(folder)
+        os.fsync(home)
 
 
-def clear_dead_exchanges(folder: Path) -> None:
+def clear_dead_exchanges(folder: Path, expected: Callable[[str], bool] = is_plain_name) -> None:
     """Undo what a process that died left half done in `folder`, or end it if all files are in place.
 
-    Only for the holder of the folder's lock.
+    Only for the holder of the folder's lock. A scratch folder that is not this user's alone, or that names a file that
+    is not `expected`, is nobody's of ours and stays.
     """
-    for scratch in folder.glob(f"{_SCRATCH}*"):
-        files, drop = _moving(scratch)
-        if any((scratch / file).exists() for file in files):
-            _put_back(folder, scratch)
-        else:
-            for file in drop:
-                (folder / file).unlink(missing_ok=True)
-        shutil.rmtree(scratch)
+    with open_folder(folder) as home:
+        for name in names_in(home):
+            if not name.startswith(_SCRATCH):
+                continue
+            with contextlib.suppress(OSError), open_folder(name, within=home) as scratch:
+                status = os.fstat(scratch)
+                if status.st_uid == os.geteuid() and stat.S_IMODE(status.st_mode) == 0o700:
+                    _clear(home, name, scratch, expected)
 
 
-def write_file(path: Path, content: bytes) -> Path:
-    """Write a file and wait until it is on disk."""
-    with path.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    return path
-
-
-def _put_back(folder: Path, scratch: Path) -> None:
+def _clear(home: int, name: str, scratch: int, expected: Callable[[str], bool]) -> None:
     files, drop = _moving(scratch)
-    for file in (*drop, *reversed(files)):
-        before = scratch / (file + _BEFORE)
-        if before.exists():
-            before.replace(folder / file)
-        elif not (scratch / file).exists():
-            (folder / file).unlink(missing_ok=True)
+    if not all(is_plain_name(file) and expected(file) for file in (*files, *drop)):
+        return
+    if any(is_plain_file(file, within=scratch) for file in files):
+        _put_back(home, scratch, files, drop)
+    else:
+        for file in drop:
+            _unlink(file, home)
+    _remove(home, name, scratch)
 
 
-def _moving(scratch: Path) -> tuple[list[str], list[str]]:
+@contextlib.contextmanager
+def _scratch(home: int) -> Iterator[int]:
+    name = f"{_SCRATCH}{secrets.token_hex(8)}"
+    os.mkdir(name, 0o700, dir_fd=home)
+    with open_folder(name, within=home) as scratch:
+        try:
+            yield scratch
+        finally:
+            _remove(home, name, scratch)
+
+
+def _remove(home: int, name: str, scratch: int) -> None:
+    with contextlib.suppress(OSError):
+        for file in names_in(scratch):
+            os.unlink(file, dir_fd=scratch)
+        os.rmdir(name, dir_fd=home)
+
+
+def _put_back(home: int, scratch: int, files: Mapping[str, bytes] | Sequence[str], drop: Sequence[str]) -> None:
+    for file in (*drop, *reversed(list(files))):
+        if is_plain_file(file + _BEFORE, within=scratch):
+            os.rename(file + _BEFORE, file, src_dir_fd=scratch, dst_dir_fd=home)
+        elif not is_plain_file(file, within=scratch):
+            _unlink(file, home)
+
+
+def _unlink(file: str, home: int) -> None:
+    if is_plain_file(file, within=home):
+        os.unlink(file, dir_fd=home)
+
+
+def _moving(scratch: int) -> tuple[list[str], list[str]]:
     """The files that move into place, and those that are dropped."""
     try:
-        files, drop = json.loads((scratch / _MOVING).read_bytes())
-    except (OSError, ValueError):  # it died before anything moved
+        files, drop = json.loads(read_plain_file(_MOVING, within=scratch, most=_MOVING_BYTES))
+        return list(files), list(drop)
+    except (OSError, ValueError, TypeError):  # it died before anything moved
         return [], []
-    return files, drop
 
 
-def _keep(file: Path, copy: Path) -> None:
+def _keep(file: str, home: int, scratch: int) -> None:
     try:
-        os.link(file, copy)
+        os.link(file, file + _BEFORE, src_dir_fd=home, dst_dir_fd=scratch, follow_symlinks=False)
     except OSError:  # a file system without hard links
-        shutil.copy2(file, copy)
-
-
-def _sync_folder(path: Path) -> None:
-    handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
+        write_new_file(file + _BEFORE, read_plain_file(file, within=home, most=1 << 40), within=scratch)

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wcpod.podcast.audio import Narrator
+from wcpod.exceptions import PipelineError
+from wcpod.podcast.audio import Audio, Narrator
 from wcpod.podcast.day_folder import DayFolder
 from wcpod.podcast.feed import feed_of
 from wcpod.podcast.scripts import Scripts
@@ -26,14 +27,29 @@ class Products:
     narrator: Narrator | None = None
 
     def of(self, scripts: Scripts, episode: Mapping[str, Any], folder: DayFolder) -> dict[str, bytes]:
-        """The files: ending of the name → content."""
+        """The files: ending of the name → content.
+
+        Raises:
+            PipelineError: if the audio plug-in fails.
+        """
         files = {"notes.md": show_notes(scripts, episode).encode()}
-        audio = None if self.narrator is None else self.narrator(scripts.simplified)
+        audio = self._audio(scripts)
         if audio is not None:
             files[audio.ending] = audio.data
         if self.base is not None:
             files["rss.xml"] = feed_of(scripts, episode, folder, base=self.base, audio=audio)
         return files
+
+    def _audio(self, scripts: Scripts) -> Audio | None:
+        if self.narrator is None:
+            return None
+        try:
+            audio = self.narrator(scripts.simplified)
+        except Exception as error:  # whatever a plug-in of someone else raises
+            raise PipelineError(f"the audio plug-in failed: {type(error).__name__}: {error}") from error
+        if not isinstance(audio, Audio):
+            raise PipelineError(f"the audio plug-in returned {type(audio).__name__}, not wcpod.podcast.audio.Audio")
+        return audio
 
 
 NOTES_ONLY = Products()

@@ -19,6 +19,7 @@ from wcpod.podcast.checkpoints import Checkpoints
 from wcpod.podcast.day_folder import DayExists, DayFolder
 from wcpod.podcast.episode import episode_record
 from wcpod.podcast.models import Model
+from wcpod.podcast.plain_files import read_plain_file
 from wcpod.podcast.products import NOTES_ONLY, Products
 from wcpod.podcast.progress import EpisodeSaved, Listener, RunResumed, ignore
 from wcpod.podcast.run_record import RunRecord
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Episode:
-    """A saved episode: where its files are, and the content of `episode.json`."""
+    """A saved episode: where its files are, and the content of `episode.json`, but for the hashes of the files."""
 
     folder: DayFolder
     record: dict[str, Any]
@@ -129,10 +130,11 @@ async def run_episode(
 def _saved_by(run: str, folder: DayFolder) -> dict[str, Any] | None:
     """The episode of the day, if it is that of this run: it was cut off after it had saved."""
     try:
-        episode: dict[str, Any] = json.loads(folder.episode.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        episode: dict[str, Any] = json.loads(read_plain_file(folder.episode))
+        del episode["files"]
+        return episode if episode["run"] == run else None
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
-    return episode if episode.get("run") == run else None
 
 
 def check_replaceable(folder: DayFolder, model: Model, *, force: bool) -> None:

@@ -10,11 +10,12 @@ import json
 from importlib import resources
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, StrictUndefined, UndefinedError
 
 from wcpod.control_characters import neutralise
 from wcpod.exceptions import PipelineError
 from wcpod.podcast.day_folder import DayFolder
+from wcpod.podcast.plain_files import read_plain_file
 from wcpod.podcast.report.timeline import Timeline
 from wcpod.podcast.sources import sources_of
 
@@ -30,8 +31,8 @@ def report_of(folder: DayFolder) -> str:
     episode = _episode(folder)
     try:
         scripts = {
-            "simplified": folder.simplified.read_text(encoding="utf-8"),
-            "traditional": folder.traditional.read_text(encoding="utf-8"),
+            "simplified": read_plain_file(folder.simplified).decode(),
+            "traditional": read_plain_file(folder.traditional).decode(),
         }
         page: str = _template().render(
             episode=episode,
@@ -43,18 +44,23 @@ def report_of(folder: DayFolder) -> str:
         return page
     except (OSError, UnicodeDecodeError) as error:
         raise PipelineError(f"cannot read the scripts in {folder.path}: {error}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise PipelineError(f"{folder.episode} is not the record of an episode: {error!r}") from error
+    except (KeyError, TypeError, AttributeError, UndefinedError) as error:
+        reason = f"it has no {error}" if isinstance(error, KeyError) else str(error)
+        raise PipelineError(f"{folder.episode} is not the record of an episode: {reason}") from error
 
 
 def _episode(folder: DayFolder) -> dict[str, Any]:
     try:
-        episode: dict[str, Any] = json.loads(folder.episode.read_text(encoding="utf-8"))
+        episode: dict[str, Any] = json.loads(read_plain_file(folder.episode))
         version = episode["schema_version"]
     except FileNotFoundError:
         raise PipelineError(f"there is no episode in {folder.path}") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise PipelineError(f"{folder.episode} is not the record of an episode: {error!r}") from error
+    except OSError as error:
+        raise PipelineError(f"cannot read {folder.episode}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise PipelineError(f"{folder.episode} is damaged: it is not JSON ({error}); write the day again") from error
+    except (KeyError, TypeError) as error:
+        raise PipelineError(f"{folder.episode} is not the record of an episode: it has no schema_version") from error
     if version != SCHEMA_VERSION:
         raise PipelineError(f"{folder.episode} has schema version {version!r}; this wcpod reads {SCHEMA_VERSION}")
     return episode
