@@ -53,8 +53,8 @@ def test_help_documents_the_exit_codes(command: str) -> None:
         (("report", "2126-06-15"), "2126-06-15 is not in the years 2000 to 2099"),
         (("run", "--length", "100", "50"), "the most (50) must be at least the fewest (100), and 1"),
         (("run", "--length", "0", "0"), "the most (0) must be at least the fewest (0), and 1"),
-        (("run", "--archive", "tests"), "tests is no archive: it has no index.jsonl. `wcpod run --record` makes one."),
-        (("exec", "--archive", "tests", "-"), "tests is no archive: it has no index.jsonl."),
+        (("run", "--archive", "."), ". is no archive: it has no index.jsonl. `wcpod run --record` makes one."),
+        (("exec", "--archive", ".", "-"), ". is no archive: it has no index.jsonl."),
         (("run", "--model", "other"), "'other' is not one of 'rehearsal', 'foundry', 'openai'"),
         (
             ("run", "--limits", "second=3"),

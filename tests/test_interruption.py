@@ -41,6 +41,9 @@ def test_a_run_ends_with_its_exit_code_and_a_last_line(
         time.sleep(delay * slowness)
         process.send_signal(number)
         output, errors = process.communicate(timeout=60)
+    if not output:  # before the command itself began
+        assert (process.returncode, errors.strip()) == (code, f"wcpod: {word}")
+        return
     last = json.loads(output.splitlines()[-1])
     if process.returncode == 0:  # it was quicker
         assert last["event"] == "finished"

@@ -15,6 +15,9 @@ def treat_sigterm_as_ctrl_c() -> None:
 
 def interrupted() -> tuple[str, int]:
     """What ended the command, and its exit code: 128 and the signal's number."""
+    # An interrupt that passed through `exec` of a text, as in the making of a dataclass, has CPython end the process by
+    # SIGINT after all, whatever its exit code is; the next `exec` of a text makes it forget.
+    exec("")
     return ("terminated" if _ended_by == signal.SIGTERM else "interrupted", 128 + _ended_by)
 
 

@@ -146,7 +146,8 @@ class DayFolder:
                 the folder stay.
 
         Raises:
-            PipelineError: if that fails, or a product has the name of a file that no episode wrote; then the files that the day had are as they were.
+            PipelineError: if that fails, or a product has the name of a file that no episode wrote; then the files that
+                the day had are as they were.
         """
         files = {
             self.simplified.name: simplified.encode(),
