@@ -34,7 +34,7 @@ pub(crate) struct Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        let _held = scratch::hold_mappings();
+        let _held = scratch::retire(self.scratch);
         drop(self.sandbox.take());
     }
 }

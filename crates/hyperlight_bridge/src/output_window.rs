@@ -8,7 +8,7 @@ use crate::scratch::{PAGE, Scratch, ScratchEnd};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"wcpodout");
 /// Distance of the window's begin from the end of scratch.
-const FROM_END: u64 = (12 + 1160) * PAGE;
+pub(crate) const FROM_END: u64 = (12 + 1160) * PAGE;
 const STREAM_BYTES: u64 = 256 * PAGE;
 const PART_BYTES: u64 = STREAM_BYTES / 2;
 const OUTCOME: u64 = PAGE + 2 * STREAM_BYTES;

@@ -3,15 +3,18 @@
 //! Scratch is ordinary memory of this process, but Hyperlight 0.18 has no way to reach it from outside: writable mappings
 //! of our own are refused. So it is found among this process's mappings, as the one of its size that was not there before
 //! the sandbox was built, and reached through `/proc/self/mem`: no `unsafe`, and an address that is no longer mapped is an
-//! error, not a crash. Sandboxes are built and dropped under one lock, so no other mapping of ours comes or goes meanwhile.
+//! error, not a crash. One sandbox is built at a time. Others may be dropped meanwhile: theirs carry a mark by then.
 //!
 //! Places are counted from the end, as Hyperlight counts its own words there.
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 
+use arc_swap::ArcSwapOption;
+
 use crate::error::BridgeError;
 use crate::fork_lock::{ForkLock, Held};
+use crate::output_window;
 
 pub(crate) const PAGE: u64 = 4096;
 /// Guest-physical address of the end of scratch (`SCRATCH_TOP_GPA` of hyperlight-common, and one).
@@ -21,43 +24,71 @@ pub(crate) const ALLOCATOR: u64 = 0x10;
 /// Four words that Hyperlight writes at every restore: generation, first table, next free page, size.
 const BOOKKEEPING: u64 = 0x20;
 
-/// Held while a sandbox is built or dropped.
-static MAPPINGS: ForkLock = ForkLock::new();
+/// Held while a sandbox is built.
+static BUILDING: ForkLock = ForkLock::new();
+/// The scratch of all sandboxes that live in this process. Without a lock, which a fork could leave closed.
+static LIVE: ArcSwapOption<Ends> = ArcSwapOption::const_empty();
 /// Tries to build while other code of this process maps memory of the same size.
 const TRIES: u32 = 8;
+
+/// Written where the guest's output window begins, which is zero in new scratch, before a sandbox is dropped.
+const RETIRED: u64 = u64::from_le_bytes(*b"retired\n");
+const RETIRED_AT: u64 = output_window::FROM_END;
+
+type Ends = BTreeSet<ScratchEnd>;
 
 /// Where one sandbox's scratch ends in this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ScratchEnd(u64);
 
-/// To be held while a sandbox is dropped: its scratch must not vanish while another sandbox looks for its own.
-pub(crate) fn hold_mappings() -> Held<'static> {
-    MAPPINGS.hold()
-}
-
-/// Calls `build`, and finds the scratch of `bytes` bytes of the sandbox that it builds.
+/// Builds a sandbox with `build`, and finds its scratch of `bytes` bytes.
 pub(crate) fn of_new<T>(
     bytes: u64,
     mut build: impl FnMut() -> Result<T, BridgeError>,
 ) -> Result<(T, ScratchEnd), BridgeError> {
-    let _held = hold_mappings();
+    let _building = BUILDING.hold();
     let mut found = 0;
     for _ in 0..TRIES {
-        let before = mappings(bytes)?;
+        let before = foreign(mappings(bytes)?);
         let built = build()?;
-        let after = mappings(bytes)?;
-        let mut new = after.difference(&before);
-        if let (Some(end), None) = (new.next(), new.next()) {
-            return Ok((built, *end));
+        let new: Vec<_> = foreign(mappings(bytes)?).difference(&before).copied().collect();
+        if let [end] = new[..] {
+            change_live(|live| live.insert(end));
+            return Ok((built, end));
         }
-        found = after.difference(&before).count();
+        found = new.len();
     }
     let reason = format!("{found} new mappings of this process have the size of the guest's scratch memory");
     Err(BridgeError::OutputUnreadable { reason })
 }
 
+/// To be called before a sandbox is dropped. What is returned is to be held meanwhile.
+pub(crate) fn retire(end: ScratchEnd) -> Option<Held<'static>> {
+    let marked = end.open().and_then(|scratch| scratch.write(RETIRED_AT, &RETIRED.to_le_bytes()));
+    // Without a mark nothing may be built until it is gone.
+    let held = marked.is_err().then(|| BUILDING.hold());
+    change_live(|live| live.remove(&end));
+    held
+}
+
+fn change_live(change: impl Fn(&mut Ends) -> bool) {
+    LIVE.rcu(|live| {
+        let mut live = live.as_deref().cloned().unwrap_or_default();
+        change(&mut live);
+        Some(live.into())
+    });
+}
+
+/// Those that belong to no sandbox of ours. What is dropped at this moment is marked before it is no longer alive, so it is
+/// known as one or the other.
+fn foreign(mut mappings: Ends) -> Ends {
+    let live = LIVE.load_full();
+    mappings.retain(|end| live.as_deref().is_none_or(|live| !live.contains(end)) && !end.is_retired());
+    mappings
+}
+
 /// Ends of the readable and writable mappings of a size.
-fn mappings(bytes: u64) -> Result<BTreeSet<ScratchEnd>, BridgeError> {
+fn mappings(bytes: u64) -> Result<Ends, BridgeError> {
     let maps = fs::read_to_string("/proc/self/maps")
         .map_err(|error| BridgeError::OutputUnreadable { reason: format!("/proc/self/maps: {error}") })?;
     let writable = maps.lines().filter_map(writable);
@@ -73,6 +104,12 @@ impl ScratchEnd {
             .open("/proc/self/mem")
             .map_err(|error| BridgeError::OutputUnreadable { reason: format!("/proc/self/mem: {error}") })?;
         Ok(Scratch { memory, end: self.0 })
+    }
+
+    /// Whether it belongs to a sandbox that is being dropped, or is gone already.
+    fn is_retired(self) -> bool {
+        let mark = self.open().and_then(|scratch| scratch.words(RETIRED_AT));
+        mark.map_or(true, |[mark]| mark == RETIRED)
     }
 }
 
@@ -185,6 +222,28 @@ mod tests {
         let alike = Mapped::new(BYTES);
         let (built, found) = of_new(BYTES as u64, || Ok(Mapped::new(BYTES))).unwrap();
         assert!(mappings(BYTES as u64).unwrap().contains(&alike.end()));
+        assert_eq!(found, built.end());
+    }
+
+    #[test]
+    fn what_is_dropped_meanwhile_is_not_taken_for_the_new_one() {
+        const BYTES: usize = (64 << 20) + (14 << 12);
+        let (old, end) = of_new(BYTES as u64, || Ok(Mapped::new(BYTES))).unwrap();
+        let retired_during_the_build = || {
+            assert!(retire(end).is_none());
+            Ok(Mapped::new(BYTES))
+        };
+        let (built, found) = of_new(BYTES as u64, retired_during_the_build).unwrap();
+        assert_eq!(found, built.end());
+        drop(old);
+        // Also where the new one takes its place.
+        let mut last = Some(built);
+        let in_its_place = || {
+            retire(found);
+            last = None;
+            Ok(Mapped::new(BYTES))
+        };
+        let (built, found) = of_new(BYTES as u64, in_its_place).unwrap();
         assert_eq!(found, built.end());
     }
 
