@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from opencc import OpenCC
 
@@ -76,11 +76,13 @@ def test_what_needs_no_conversion_stays(text: str) -> None:
     assert to_traditional(text) == text
 
 
+@settings(deadline=None)
 @given(st.text(alphabet=st.characters(exclude_categories=["Cs", "Lo"]), max_size=40))
 def test_what_is_not_han_stays(text: str) -> None:
     assert to_traditional(text) == text
 
 
+@settings(deadline=None)
 @given(st.text(alphabet="只里于范系杯在线自制防马德，。 \n·ab1", max_size=30))
 def test_any_order_of_the_characters_with_rules_keeps_the_length(text: str) -> None:
     words = {"马德": "馬德"}

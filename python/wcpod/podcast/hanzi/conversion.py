@@ -11,7 +11,7 @@ from opencc import OpenCC
 
 from wcpod.podcast.hanzi.han import HAN
 from wcpod.podcast.hanzi.opencc_phrases import opencc_phrases
-from wcpod.podcast.hanzi.rules import by_rule, in_a_name, is_name, is_trophy
+from wcpod.podcast.hanzi.rules import by_rule, in_a_name, is_trophy
 from wcpod.podcast.hanzi.segments import Segmenter, Word
 
 _RUNS = re.compile(r"(?:[^\W_]|[·・‧-])+|(?:(?![·・‧-])[\W_])+")
@@ -27,16 +27,17 @@ class Conversion:
 
     def convert(self, text: str) -> str:
         """`text` in traditional characters."""
-        return "".join(self._run(run) for run in _RUNS.findall(text))
+        runs = _RUNS.findall(text)
+        return "".join(self._run(run, before) for before, run in zip(("", *runs), runs, strict=False))
 
-    def _run(self, run: str) -> str:
+    def _run(self, run: str, before: str) -> str:
         """A run of letters, or of what stands between. The segmenter knows no traditional words: OpenCC cuts those."""
         if not HAN.search(run):
             return run
         if any(map(_is_traditional, run)):
             return opencc_convert(run)
-        words = self._segmenter.words(run)
-        return "".join(self._word(words, index) for index in range(len(words)))
+        words = [Word(before, "x"), *self._segmenter.words(run)]
+        return "".join(self._word(words, index) for index in range(1, len(words)))
 
     def _word(self, words: list[Word], index: int) -> str:
         text = words[index].text
@@ -47,7 +48,7 @@ class Conversion:
         if is_trophy(words[index]):
             return opencc_convert(text[:-1]) + "盃"
         converted = opencc_convert(text)
-        return in_a_name(text, converted) if is_name(words[index]) and text not in self._phrases else converted
+        return converted if text in self._phrases else in_a_name(words, index, converted)
 
 
 @functools.lru_cache(maxsize=16384)

@@ -6,16 +6,18 @@ from collections.abc import Callable
 
 from wcpod.podcast.hanzi.segments import Word
 
-_KEPT_IN_NAMES = frozenset("里于范余涂岳郁占征采游干舍")
-"""OpenCC changes them when they stand alone. In the name of a person or a place they stay."""
+_SURNAMES = frozenset("于范余涂岳郁")
+"""OpenCC changes them, and 里, when they stand alone. In a name they stay."""
 _TRANSLITERATION = frozenset(
     "阿埃艾安奥巴贝比波博布查达戴丹德登迪蒂杜多厄恩尔法费菲佛弗福夫冈戈格古哈汉赫亨霍基吉加贾杰卡凯坎康科克肯库奎"
     "拉莱兰劳勒雷黎利莉林龙卢鲁路伦罗洛玛迈曼梅蒙米姆摩莫穆纳奈尼涅宁纽努诺欧帕潘庞佩彭皮普奇恰乔切琴让热瑞若萨塞桑"
     "瑟森沙绍施史舒朔斯丝苏索塔泰坦汤特腾提图托瓦韦维魏温沃乌西希席夏谢辛休许雅亚延扬耶伊易因英尤约泽扎詹哲兹"
 )
 _COUNTING = frozenset("一二两三四五六七八九十百千万亿几数半整每某这那哪另有0123456789")
+_CLOSING = tuple("”’」』》）")
 _NEAR = tuple("内外上下前后里旁边之")
 _TIED = frozenset("好上紧牢住着成")
+_DRY = frozenset(["亲戚", "衣服", "毛巾", "爹", "妈", "儿子", "女儿", "爸爸", "妈妈"])
 _BARELY = frozenset(["难以", "不能", "无法", "不可"])
 _TITLES = frozenset(
     ("皇后", "国王", "女王", "天皇", "总统", "总理", "联盟", "联赛", "联合会", "优胜者", "挑战者", "锦标")
@@ -38,16 +40,22 @@ def is_trophy(word: Word) -> bool:
     return len(word.text) > 2 and word.text.endswith("杯") and word.kind == "nz"
 
 
-def in_a_name(text: str, converted: str) -> str:
-    """A converted name, with what OpenCC took for another word as it was."""
-    if len(text) != len(converted):
+def in_a_name(words: list[Word], index: int, converted: str) -> str:
+    """A converted word, with what OpenCC took for another word as it was if this is a name.
+
+    The segmenter takes more for a name than is one. So 里 stays only among characters of transliterations, and a
+    surname only where no verb, adverb or number stands before it.
+    """
+    word, before = words[index], words[index - 1] if index else _NOTHING
+    text = word.text
+    if len(text) != len(converted) or len(text) == 1 or not word.kind.startswith(("nr", "ns")):
         return converted
-    return "".join(old if old in _KEPT_IN_NAMES else new for old, new in zip(text, converted, strict=True))
-
-
-def is_name(word: Word) -> bool:
-    """Whether the segmenter knows it as the name of a person or a place."""
-    return len(word.text) > 1 and word.kind.startswith(("nr", "ns"))
+    kept = list(converted)
+    if text[0] in _SURNAMES and not before.kind.startswith(("v", "d", "a", "m")):
+        kept[0] = text[0]
+    if _TRANSLITERATION.issuperset(text.replace("里", "")):
+        kept = [old if old == "里" else new for old, new in zip(text, kept, strict=True)]
+    return "".join(kept)
 
 
 def _measure(before: Word, _: Word, after: Word) -> str:
@@ -59,8 +67,8 @@ def _measure(before: Word, _: Word, after: Word) -> str:
 def _inside(before: Word, _: Word, __: Word) -> str:
     """里 inside a name that the segmenter does not know, or where there is nothing to be inside of; else 裡."""
     if not before.text or not _is_han(before.text):
-        return "里"
-    return "里" if _is_piece(before) and not is_name(before) else "裡"
+        return "裡" if before.text[-1:] in _CLOSING else "里"
+    return "里" if _is_piece(before) else "裡"
 
 
 def _than(before: Word, _: Word, after: Word) -> str:
@@ -88,6 +96,21 @@ def _on_the_line(_: Word, __: Word, after: Word) -> str | None:
     return "在線" if after.text.startswith(_NEAR) else None
 
 
+def _clock(_: Word, __: Word, ___: Word) -> str:
+    """鐘 is a clock and its time; 鍾 stands in names, which are longer."""
+    return "鐘"
+
+
+def _dry(_: Word, __: Word, after: Word) -> str:
+    """乾 before what is dry or related only in name; else 幹, to do."""
+    return "乾" if after.text in _DRY else "幹"
+
+
+def _to_do(before: Word, _: Word, __: Word) -> str | None:
+    """幹 is to do, where somebody can, wants to or has to; else OpenCC's 乾, dry."""
+    return "幹的" if before.kind.startswith(("v", "r")) else None
+
+
 def _cup(before: Word, _: Word, __: Word) -> str | None:
     """A country's or a king's cup is a trophy."""
     return "盃" if before.kind.startswith("ns") or before.text in _TITLES else None
@@ -102,6 +125,9 @@ _RULES: dict[str, _Rule] = {
     "自制": _made_by_oneself,
     "在线": _on_the_line,
     "杯": _cup,
+    "钟": _clock,
+    "干": _dry,
+    "干的": _to_do,
 }
 
 

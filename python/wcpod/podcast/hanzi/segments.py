@@ -14,7 +14,8 @@ import rjieba
 _FREQUENCY = 300
 """Of a word that is added to the segmenter's dictionary: that of an ordinary name, too low to cut a common word."""
 _LONG = 4
-_NAMES = ("nr", "ns", "nz")
+_WHOLE = ("nr", "ns", "nz", "m")
+"""Names and numbers are not cut again."""
 _JOINED = "x"
 
 
@@ -38,15 +39,15 @@ class Segmenter:
 
     def words(self, text: str) -> list[Word]:
         """The words of `text`, in order and without a gap."""
-        cut = [part for text, kind in self._jieba.tag(text, False) for part in self._parts(Word(text, kind))]
-        return list(self._joined(cut))
+        cut = [Word(part, kind) for part, kind in self._jieba.tag(text, False)]
+        return [part for word in self._joined(cut) for part in self._joined(list(self._parts(word)))]
 
     def _known(self, text: str) -> bool:
         return any(text in table for table in self._tables)
 
     def _parts(self, word: Word) -> Iterator[Word]:
         """A word, or the shorter words that a long one is made of."""
-        if len(word.text) < _LONG or self._known(word.text) or word.kind.startswith(_NAMES):
+        if len(word.text) < _LONG or self._known(word.text) or word.kind.startswith(_WHOLE):
             yield word
             return
         position = 0
