@@ -57,7 +57,26 @@ papers: $(VENV)/.ready guest ## Write the licence texts and the bill of material
 	$(BIN)/python tools/papers.py
 
 wheel: $(VENV)/.ready guest papers ## Build the wheel into dist/
+	rm -f dist/wcpod-*.whl dist/wcpod-*.tar.gz
 	$(BIN)/maturin build --release --locked --out dist
+
+wheel-check: wheel ## Try the wheel in an empty environment of every CPython of this machine
+	$(BIN)/python tools/wheel_check.py dist/wcpod-*.whl
+
+# The source distribution is built as a user's pip would: in an environment with nothing in it, for minutes.
+release-check: wheel-check ## Everything that a release does, but for publishing
+	$(BIN)/python tools/release.py check
+	$(BIN)/maturin sdist --out dist
+	$(BIN)/pip install --quiet --constraint constraints.txt --group release
+	$(BIN)/twine check --strict dist/wcpod-*.whl dist/wcpod-*.tar.gz
+	$(BIN)/auditwheel show dist/wcpod-*.whl
+	rm -rf dist/empty dist/from-sdist && $(PYTHON) -m venv dist/empty
+	dist/empty/bin/pip wheel --quiet --no-deps --wheel-dir dist/from-sdist dist/wcpod-*.tar.gz
+	$(BIN)/python tools/wheel_check.py dist/from-sdist/wcpod-*.whl
+
+audit: ## Licences, sources and duplicates of every crate, by cargo-deny (cargo install --locked cargo-deny)
+	cargo deny --manifest-path Cargo.toml check licenses bans sources
+	cargo deny --manifest-path guest/Cargo.toml check licenses bans sources
 
 # The extension with runs that skip the clean restore; `make install` puts the real one back.
 bench-extension: $(VENV)/.ready guest

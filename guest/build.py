@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.metadata
+import json
 import os
 import subprocess
 import sys
@@ -67,6 +69,29 @@ def cargo(workspace: Path, package: str) -> list[str]:
     return ["cargo", "build", "--release", "--locked", "--manifest-path", str(workspace / "Cargo.toml"), "-p", package]
 
 
+def answer(*command: str) -> str | None:
+    """What a command prints, or None where it cannot run."""
+    try:
+        return subprocess.run(command, cwd=GUEST, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def write_provenance(papers: Path) -> None:
+    """Says beside the image what it was made from; `wcpod doctor` reads it. Without a date, so that it repeats."""
+    changed = answer("git", "status", "--porcelain", "--", ".")
+    record = {
+        "sha256": hashlib.sha256(IMAGE.read_bytes()).hexdigest(),
+        "commit": answer("git", "rev-parse", "HEAD"),
+        "local_changes": None if changed is None else bool(changed),
+        "rustc": answer("rustc", "--version"),
+        "componentize_py": importlib.metadata.version("componentize-py"),
+        **json.loads((papers / "versions.json").read_text(encoding="utf-8")),
+        "packages": json.loads((papers / "packages.json").read_text(encoding="utf-8")),
+    }
+    IMAGE.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
@@ -99,6 +124,7 @@ def main() -> None:
             WCPOD_COMPONENT=str(compiled),
             WCPOD_STDLIB=str(stdlib),
         )
+    write_provenance(wasm.with_name("stdlib.papers"))
     say(f"{IMAGE.relative_to(GUEST.parent)} is up to date ({IMAGE.stat().st_size / 1e6:.0f} MB)")
 
 

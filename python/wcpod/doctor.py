@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import platform
 import statistics
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 
 from wcpod import Limits, Sandbox, __version__, _bridge
 from wcpod.exceptions import WcpodError
@@ -42,6 +44,7 @@ def findings() -> Iterator[Finding]:
         yield Finding(False, "guest image", f"{error}. {VARIABLE} names another one")
         return
     yield Finding(True, "guest image", f"{path} ({path.stat().st_size / 1e6:.0f} MB, sha256 {digest[:16]})")
+    yield Finding(*provenance(path, digest))
     begin = time.perf_counter()
     try:
         sandbox = Sandbox(limits=Limits(seconds=10), cache=False)
@@ -54,6 +57,25 @@ def findings() -> Iterator[Finding]:
         why = "ring 0 is emulated here" if mode == "ring3" else "ring 0 runs natively here"
         yield Finding(True, "boot", f"ready in {ready:.2f} s; the interpreter runs in {mode} ({why})")
         yield from _checks(sandbox)
+
+
+def provenance(image: Path, digest: str) -> tuple[bool, str, str]:
+    """What the file beside a guest image says of where it comes from. Its word, not a signature."""
+    name = "made from"
+    try:
+        record = json.loads(image.with_suffix(".json").read_text(encoding="utf-8"))
+        told, commit = record["sha256"], record["commit"]
+        parts = [f"CPython {record['python']}", f"componentize-py {record['componentize_py']}", str(record["rustc"])]
+        packages = ", ".join(f"{package['name']} {package['version']}" for package in record["packages"])
+    except FileNotFoundError:
+        return True, name, f"unknown: there is no {image.with_suffix('.json').name} beside it"
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        return False, name, f"{image.with_suffix('.json')} cannot be read: {error!r}"
+    if told != digest:
+        return False, name, f"{image.with_suffix('.json')} describes another image (sha256 {told[:16]}): build it again"
+    source = f"commit {commit[:12]}" if commit else "a source distribution"
+    changes = ", with local changes" if record.get("local_changes") else ""
+    return True, name, f"{source}{changes}; {', '.join(parts)}; packages: {packages or 'none'}"
 
 
 def _checks(sandbox: Sandbox) -> Iterator[Finding]:
