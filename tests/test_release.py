@@ -62,7 +62,7 @@ def test_a_readme_that_compares_another_version(release: Any, copy: Path) -> Non
 def test_the_change_log_is_cut(release: Any) -> None:
     once = release.cut(LOG, "0.1.0", DAY)
     assert once == "# Changelog\n\n## [Unreleased]\n\n## [0.1.0] - 2026-12-24\n\n### Added\n\n- A thing.\n"
-    with pytest.raises(release.ReleaseError, match=r"CHANGELOG\.md has 0\.1\.0 already: raise the version in Cargo.toml"):
+    with pytest.raises(release.ReleaseError, match=r"CHANGELOG\.md has 0\.1\.0 already: raise"):
         release.cut(once, "0.1.0", DAY)
     with pytest.raises(release.ReleaseError, match=r"CHANGELOG\.md has nothing under Unreleased"):
         release.cut(once, "0.2.0", DAY)
