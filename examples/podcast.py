@@ -11,14 +11,14 @@ import asyncio
 import datetime as dt
 from pathlib import Path
 
-from wcpod import FetchPolicy, HyperlightRuntime
+from wcpod import HyperlightRuntime
 from wcpod.podcast.audio import Audio
 from wcpod.podcast.feed import base_address
 from wcpod.podcast.models import open_model
-from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
 from wcpod.podcast.products import Products
 from wcpod.podcast.progress import Event, StepEnded
 from wcpod.podcast.run import run_episode
+from wcpod.podcast.show import find_show
 
 
 def narrate(script: str) -> Audio:
@@ -26,6 +26,7 @@ def narrate(script: str) -> Audio:
     return Audio(script.encode(), ending="mp3", media_type="audio/mpeg")
 
 
+SHOW = find_show("world-cup-2026")  # or a folder of your own
 steps: list[str] = []
 
 
@@ -38,8 +39,11 @@ episode = asyncio.run(
     run_episode(
         day=dt.date(2026, 6, 15),
         out=Path("outputs"),
-        model=open_model("rehearsal"),
-        open_runtime=lambda: HyperlightRuntime(policy=FetchPolicy.bbc(), archive=SAMPLE_PAGES),
+        show=SHOW,
+        model=open_model("rehearsal", show=SHOW),
+        open_runtime=lambda pages: HyperlightRuntime(
+            policy=SHOW.pages.policy(), archive=SHOW.sample_pages, record=pages
+        ),
         products=Products(base=base_address("https://example.org/podcast"), narrator=narrate),
         checkpoints=True,
         listener=listen,

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+import hashlib
+import json
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from wcpod.sandbox import ExecutionResult, FetchRecord, HostCall, Isolation, Usage
@@ -86,7 +90,7 @@ class CannedRuntime:
                 counts[call.name] = counts.get(call.name, 0) + 1
                 if on_call is not None:
                     on_call(call)
-            return self.answer(code)
+            return dataclasses.replace(self.answer(code), host_calls=self.calls)
         finally:
             with self._lock:
                 self.running -= 1
@@ -97,3 +101,30 @@ class CannedRuntime:
 
     def __exit__(self, *exc: object) -> None:
         return None
+
+
+def canned(_pages: Path) -> CannedRuntime:
+    """For `open_runtime=`: a runtime that reads nothing."""
+    return CannedRuntime()
+
+
+def reading(texts: Mapping[str, str], **options: Any) -> Callable[[Path], CannedRuntime]:
+    """For `open_runtime=`: a runtime whose every execution reads these pages (address → text)."""
+
+    def open_runtime(pages: Path) -> CannedRuntime:
+        pages.mkdir(parents=True, exist_ok=True)
+        calls = []
+        with (pages / "index.jsonl").open("w", encoding="utf-8") as index:
+            for number, (url, text) in enumerate(texts.items()):
+                data = text.encode()
+                sha256 = hashlib.sha256(data).hexdigest()
+                (pages / f"{number}.txt").write_bytes(data)
+                entry = {"url": url, "status": 200, "content_type": "text/plain; charset=utf-8"}
+                index.write(json.dumps({**entry, "file": f"{number}.txt", "sha256": sha256}) + "\n")
+                call = host_call()
+                assert call.fetch is not None
+                fetch = dataclasses.replace(call.fetch, url=url, final_url=url, sha256=sha256)
+                calls.append(dataclasses.replace(call, fetch=fetch))
+        return CannedRuntime(calls=tuple(calls), **options)
+
+    return open_runtime

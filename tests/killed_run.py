@@ -84,8 +84,8 @@ def write(out: Path, log: Path, *, point: str = "never", events: list[Event] | N
             model=Model(
                 kind="rehearsal", name="scripted", client=lambda a: LoggingClient(a, log, point), rehearsal=True
             ),
-            open_runtime=lambda: CannedRuntime(calls=CALLS),
-            rules=ScriptRules(shortest=0, longest=10_000, retries=1),
+            open_runtime=lambda _: CannedRuntime(calls=CALLS),
+            rules=ScriptRules(shortest=0, longest=10_000, retries=1, sources=0),
             listener=listener,
             **{"checkpoints": True, **options},
         )

@@ -25,7 +25,7 @@ from wcpod.podcast.script_check import ScriptRules
 SCRIPTS = "```simplified\n各位听众，早上好。再见。\n```\n```traditional\n各位聽眾，早上好。再見。\n```"
 PERSONAS = {"SearchAgent": "search-worldcup", "ContentAgent": "shape-content", "GenScriptAgent": "write-script"}
 
-ANY_LENGTH = ScriptRules(shortest=0, longest=10_000, retries=0)
+ANY_LENGTH = ScriptRules(shortest=0, longest=10_000, retries=0, sources=0)
 
 Turn = list[Content] | str
 

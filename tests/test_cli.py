@@ -260,7 +260,7 @@ def test_run_json(tmp_path: Path) -> None:
         "skill_loaded": 6,
         "code_started": 7,
         "code_ended": 7,
-        "host_called": 9,
+        "host_called": 21,
         "episode_saved": 1,
         "finished": 1,
     }
@@ -290,7 +290,7 @@ def test_a_killed_run_is_resumed(tmp_path: Path) -> None:
                 running.kill()
                 break
     names = sorted(path.name for path in (tmp_path / "cut").iterdir())
-    assert names == ["260615", "260615.audit.jsonl", "260615.checkpoints"]
+    assert names == ["260615", "260615.audit.jsonl", "260615.checkpoints", "260615.pages"]
     done = subprocess.run(command("cut", "--resume"), cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "resume  after " in done.stdout
     assert "start   SearchAgent" not in done.stdout

@@ -45,6 +45,7 @@ def workflow(out: Path, **options: Any) -> Workflow:
         model=Model(kind="openai", name="real", client=Forgetful),
         runtime=CannedRuntime(calls=(host_call(),)),  # type: ignore[arg-type]
         out=out,
+        pages=out / "pages",
         rules=ANY_LENGTH,
         **options,
     )

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import model_server
-from canned_runtime import CannedRuntime, host_call
+from canned_runtime import CannedRuntime, canned, host_call
 from scripted_model import ANY_LENGTH, PERSONAS, SCRIPTS, ScriptedClient, call, scripted_model
 from wcpod import FetchPolicy
 from wcpod.exceptions import PipelineError
@@ -24,7 +24,7 @@ from wcpod.podcast.run import Episode, run_episode
 DAY = dt.date(2026, 6, 15)
 
 
-def episode_of(model: Model, out: Path, open_runtime: Callable[[], Any], **options: Any) -> Episode:
+def episode_of(model: Model, out: Path, open_runtime: Callable[[Path], Any], **options: Any) -> Episode:
     options = {"rules": ANY_LENGTH, **options}
     return asyncio.run(run_episode(day=DAY, out=out, model=model, open_runtime=open_runtime, **options))
 
@@ -58,7 +58,7 @@ def test_1_the_tools_on_the_wire(tmp_path: Path) -> None:
     runtime = CannedRuntime()
     with model_server.model_server(answer) as (base_url, requests):
         model = open_foundry(name="fake", project_client=Project(base_url))
-        episode = episode_of(model, tmp_path, lambda: runtime)
+        episode = episode_of(model, tmp_path, lambda _: runtime)
 
     assert len(requests) == 9
     for request in requests:
@@ -79,7 +79,7 @@ def test_1_the_agents_carry_a_stub_and_learn_the_rest_from_skills(tmp_path: Path
         return clients[agent]
 
     model = Model(kind="rehearsal", name="scripted", client=client, rehearsal=True)
-    episode_of(model, tmp_path, CannedRuntime)
+    episode_of(model, tmp_path, canned)
     for agent, persona in PERSONAS.items():
         assert clients[agent].results()[0].startswith(f"---\nname: {persona}\n")
         assert clients[agent].tools == [["load_skill", "execute_code"]] * 2
@@ -91,7 +91,7 @@ def test_1_the_agents_carry_a_stub_and_learn_the_rest_from_skills(tmp_path: Path
 def test_2_one_runtime_serves_the_three_agents(tmp_path: Path) -> None:
     opened: list[CannedRuntime] = []
 
-    def open_runtime() -> CannedRuntime:
+    def open_runtime(_: Path) -> CannedRuntime:
         opened.append(CannedRuntime())
         return opened[-1]
 
@@ -118,7 +118,7 @@ def test_2_nothing_is_left_of_an_earlier_execution(runtime: Callable[..., Any]) 
 def test_3_the_counters_of_both_paths(tmp_path: Path) -> None:
     calls = (host_call(), host_call("blocked", reason="not on the allow-list"), host_call("timeout"))
     runtime = CannedRuntime(calls=calls)
-    episode = episode_of(scripted_model(), tmp_path, lambda: runtime)
+    episode = episode_of(scripted_model(), tmp_path, lambda _: runtime)
     assert episode.record["tool_call_counts"] == {
         agent: {"load_skill": 1, "execute_code": 1, "fetch_url": 3} for agent in PERSONAS
     }
@@ -132,23 +132,25 @@ def test_3_counters_that_disagree_end_the_run(tmp_path: Path) -> None:
             return super().execute(code, **{**options, "on_call": None})
 
     with pytest.raises(PipelineError, match="the counters disagree"):
-        episode_of(scripted_model(), tmp_path, lambda: Forgetful(calls=(host_call(),)))
+        episode_of(scripted_model(), tmp_path, lambda _: Forgetful(calls=(host_call(),)))
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.microvm
 def test_3_the_counters_of_a_real_run(tmp_path: Path, runtime: Callable[..., Any]) -> None:
-    made = runtime(policy=FetchPolicy.bbc(), archive=SAMPLE_PAGES)
-    episode = episode_of(open_model("rehearsal"), tmp_path, lambda: made)
+    made = runtime(policy=FetchPolicy.bbc(), archive=SAMPLE_PAGES, record=tmp_path / "pages")
+    episode = episode_of(
+        open_model("rehearsal"), tmp_path / "out", lambda _: made, pages=tmp_path / "pages", rules=None
+    )
     counts = episode.record["tool_call_counts"]
     assert {agent: names.get("fetch_url", 0) for agent, names in counts.items()} == {
-        "SearchAgent": 9,
+        "SearchAgent": 21,
         "ContentAgent": 0,
         "GenScriptAgent": 0,
     }
-    assert made.host_call_counts == {"SearchAgent": {"fetch_url": 9}}
+    assert made.host_call_counts == {"SearchAgent": {"fetch_url": 21}}
     statuses = [fetch["status"] for fetch in episode.record["fetches"]]
-    assert {status: statuses.count(status) for status in set(statuses)} == {"ok": 7, "error": 1, "blocked": 1}
+    assert {status: statuses.count(status) for status in set(statuses)} == {"ok": 19, "error": 1, "blocked": 1}
     executions = [execution["agent"] for execution in episode.record["seconds"]["executions"]]
     assert {agent: executions.count(agent) for agent in counts} == {
         agent: names["execute_code"] for agent, names in counts.items()
@@ -166,7 +168,7 @@ def test_4_the_bytes_on_disk_are_the_parsed_blocks(tmp_path: Path) -> None:
     saved = []
     for out in (tmp_path / "one", tmp_path / "two"):
         model = scripted_model(lambda _: [final])
-        folder = episode_of(model, out, CannedRuntime).folder
+        folder = episode_of(model, out, canned).folder
         saved.append((folder.simplified.read_bytes(), folder.traditional.read_bytes()))
     assert saved == [(f"{simplified}\n".encode(), f"{traditional}\n".encode())] * 2
     record = json.loads(folder.episode.read_text(encoding="utf-8"))
@@ -181,5 +183,5 @@ def test_4_no_model_is_asked_after_the_last_agent(tmp_path: Path) -> None:
         return clients[-1]
 
     model = Model(kind="rehearsal", name="scripted", client=client, rehearsal=True)
-    episode_of(model, tmp_path, CannedRuntime)
+    episode_of(model, tmp_path, canned)
     assert [len(client.requests) for client in clients] == [1, 1, 1]

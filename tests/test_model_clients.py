@@ -59,7 +59,7 @@ def write(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[..., tuple
                     day=dt.date(2026, 6, 15),
                     out=tmp_path / "out",
                     model=model,
-                    open_runtime=lambda: opened,
+                    open_runtime=lambda _: opened,
                     rules=ANY_LENGTH,
                 )
             )

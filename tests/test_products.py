@@ -33,7 +33,14 @@ def fetch(url: str, title: str | None = "Title", status: str = "ok") -> dict[str
 
 
 def episode(*fetches: dict[str, Any], **more: Any) -> dict[str, Any]:
-    return {"day": "2026-06-15", "fetches": list(fetches), "script": {"estimated_minutes": 5.19}, **more}
+    han = {"simplified": "世界杯五分钟", "traditional": "世界盃五分鐘"}
+    return {
+        "day": "2026-06-15",
+        "show": {"title": han, "about": han},
+        "fetches": list(fetches),
+        "script": {"estimated_minutes": 5.19},
+        **more,
+    }
 
 
 def test_the_notes() -> None:
@@ -45,7 +52,7 @@ def test_the_notes() -> None:
         fetch("javascript:alert(1)", "no page"),
     ]
     assert show_notes(SCRIPTS, episode(*pages, note="REHEARSAL: not news.")) == (
-        "# 世界杯每日播客 2026-06-15\n\n"
+        "# 世界杯五分钟 2026-06-15\n\n"
         "> REHEARSAL: not news.\n\n"
         "葡萄牙队以二比一战胜了克罗地亚队。\n\n"
         "约5分钟。\n\n"
@@ -85,7 +92,7 @@ def test_the_feed() -> None:
     item = rss.find("channel/item")
     assert item is not None
     assert {child.tag: child.text for child in item} == {
-        "title": "世界杯每日播客 2026-06-15",
+        "title": "世界杯五分钟 2026-06-15",
         "link": "https://example.org/pod/260615/260615.notes.md",
         "guid": "wcpod:2026-06-15",
         "pubDate": "Mon, 15 Jun 2026 00:00:00 GMT",
@@ -139,7 +146,7 @@ def write(out: Path, products: Products) -> Episode:
             day=DAY,
             out=out,
             model=scripted_model(),
-            open_runtime=lambda: CannedRuntime(calls=(host_call(),)),
+            open_runtime=lambda _: CannedRuntime(calls=(host_call(),)),
             rules=ANY_LENGTH,
             products=products,
         )

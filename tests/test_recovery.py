@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from canned_runtime import CannedRuntime, outcome
+from canned_runtime import CannedRuntime, canned, outcome
 from killed_run import DAY, write
 from scripted_model import ANY_LENGTH, SCRIPTS, ScriptedClient, call, scripted_model
 from wcpod.exceptions import ModelError, PipelineError, SandboxError
@@ -196,7 +196,7 @@ def run(out: Path, turns: Any, runtime: Any = None, **options: Any) -> Episode:
     model = Model(kind="openai", name="real", client=clients.__getitem__)
     options = {"rules": ANY_LENGTH, "checkpoints": True, **options}
     return asyncio.run(
-        run_episode(day=DAY, out=out, model=model, open_runtime=lambda: runtime or CannedRuntime(), **options)
+        run_episode(day=DAY, out=out, model=model, open_runtime=lambda _: runtime or CannedRuntime(), **options)
     )
 
 
@@ -209,7 +209,7 @@ def test_an_answer_that_could_not_be_used_is_asked_for_again(tmp_path: Path) -> 
 
 
 def test_a_rejected_script_is_asked_for_again(tmp_path: Path) -> None:
-    rules = ScriptRules(shortest=5, longest=20, retries=1)
+    rules = ScriptRules(shortest=5, longest=20, retries=1, sources=0)
     wrong = SCRIPTS.replace("早上好", "HELLO!")
     turns = {"SearchAgent": ["found"], "ContentAgent": ["shaped"], "GenScriptAgent": [wrong, wrong]}
     with pytest.raises(ScriptRejected):
@@ -253,7 +253,7 @@ def test_without_being_told_nothing_is_kept(tmp_path: Path) -> None:
                 day=DAY,
                 out=tmp_path,
                 model=scripted_model(finish_reason="length"),
-                open_runtime=CannedRuntime,
+                open_runtime=canned,
                 rules=ANY_LENGTH,
             )
         )

@@ -43,7 +43,7 @@ def write(out: Path, *, hostile: str = "") -> DayFolder:
         object.__setattr__(page.fetch, "title", hostile)
     runtime = CannedRuntime(lambda _: outcome(f"out {hostile}\x1b[2J", f"err {hostile}", kind="error"), tuple(calls))
     return asyncio.run(
-        run_episode(day=DAY, out=out, model=scripted_model(turns), open_runtime=lambda: runtime, rules=ANY_LENGTH)
+        run_episode(day=DAY, out=out, model=scripted_model(turns), open_runtime=lambda _: runtime, rules=ANY_LENGTH)
     ).folder
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import pytest
 
 from wcpod.podcast.hanzi import to_traditional
@@ -44,8 +46,17 @@ def test_only_han_punctuation_and_no_markup(odd: str) -> None:
     assert found[1].startswith("The traditional version holds characters that are not Han text or Han punctuation: ")
 
 
-def test_names_scores_and_groups_may_stand() -> None:
-    assert problems(GOOD.replace("二比一", "2比1").replace("挪威队", "K组的Odegaard和Müller")) == []
+@pytest.mark.parametrize("odd", ["2", "%", "K", "É", "yyds"])
+def test_what_a_voice_cannot_read(odd: str) -> None:
+    found = problems(GOOD.replace("精彩", f"精彩{odd}"))
+    shown = " ".join(sorted(set(odd)))
+    assert found[0] == (f"The simplified version holds characters that are not Han text or Han punctuation: {shown}")
+
+
+def test_a_show_may_allow_more() -> None:
+    script = GOOD.replace("挪威队", "K组的挪威队")
+    scripts = Scripts(script, to_traditional(script))
+    assert check_scripts(scripts, dataclasses.replace(RULES, allowed="ABK")) == []
 
 
 def test_no_address() -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from wcpod.exceptions import SkillError
+from wcpod.podcast.show import default_show
 from wcpod.podcast.skills import SHIPPED_SKILLS, check_skills
 
 NAMES = ["sandbox-guardrails", "search-worldcup", "shape-content", "write-script"]
@@ -16,11 +17,13 @@ NAMES = ["sandbox-guardrails", "search-worldcup", "shape-content", "write-script
 
 @pytest.fixture
 def skills(tmp_path: Path) -> Path:
-    return Path(shutil.copytree(SHIPPED_SKILLS, tmp_path / "skills"))
+    """All skills of the default show in one folder."""
+    folder = Path(shutil.copytree(SHIPPED_SKILLS, tmp_path / "skills"))
+    return Path(shutil.copytree(default_show().folder / "skills", folder, dirs_exist_ok=True))
 
 
 def test_the_shipped_skills_are_good() -> None:
-    assert check_skills() == NAMES
+    assert check_skills(default_show()) == NAMES
 
 
 def test_the_guardrails_call_page_text_data() -> None:
@@ -59,7 +62,7 @@ def test_a_broken_skill(skills: Path, break_it: Callable[[Path], object], messag
     file = skills / "write-script" / "SKILL.md"
     break_it(file)
     with pytest.raises(SkillError) as raised:
-        check_skills(skills)
+        check_skills(default_show(), skills)
     assert str(raised.value) == f"{file}: {message}"
 
 
@@ -67,19 +70,19 @@ def test_invalid_yaml_names_the_reason(skills: Path) -> None:
     file = skills / "write-script" / "SKILL.md"
     file.write_text("---\nname: write-script\ndescription: a: b\n---\ntext\n")
     with pytest.raises(SkillError, match="front matter is not YAML: mapping values are not allowed here"):
-        check_skills(skills)
+        check_skills(default_show(), skills)
 
 
 def test_a_description_that_is_too_long(skills: Path) -> None:
     file = skills / "write-script" / "SKILL.md"
     file.write_text(f"---\nname: write-script\ndescription: {'d' * 1025}\n---\ntext\n")
     with pytest.raises(SkillError, match="1024"):
-        check_skills(skills)
+        check_skills(default_show(), skills)
 
 
 def test_every_problem_is_told(tmp_path: Path) -> None:
     with pytest.raises(SkillError) as raised:
-        check_skills(tmp_path)
+        check_skills(default_show(), tmp_path)
     assert str(raised.value).splitlines() == [
         f"{tmp_path / name / 'SKILL.md'}: No such file or directory" for name in NAMES
     ]

@@ -13,16 +13,21 @@ from typing import Any
 
 import pytest
 
-from canned_runtime import CannedRuntime
+from canned_runtime import reading
 from model_server import Answer, Reply, call, model_server, tool_outputs
 from test_model_clients import foundry, openai
 from wcpod.exceptions import ModelError
 from wcpod.podcast.hanzi import to_traditional
 from wcpod.podcast.models import Model
+from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
 from wcpod.podcast.run import Episode, run_episode
 from wcpod.podcast.script_check import ScriptRejected, ScriptRules
 
-PARAGRAPH = "昨天晚上，挪威队以二比一赢了球，场面很精彩，大家都看得高兴。"
+PAGES = {
+    f"https://www.bbc.com/sport/{number}": "Norway won 1-0 last night in front of a full house. " * 4
+    for number in range(3)
+}
+PARAGRAPH = "昨天晚上，挪威队以一比零赢了球，场面很精彩，大家都看得高兴。"
 GOOD = "各位听众，早上好。\n\n" + "\n\n".join([PARAGRAPH * 10] * 5) + "\n\n感谢您的收听，再见。"
 # Too short, no greeting, no goodbye, western punctuation, markup, an address, simplified where it must be traditional,
 # and other things said in the two versions.
@@ -32,13 +37,20 @@ BAD = (
 )
 EXPECTED = [
     "- The script has 11 Han characters; it must have 1250 to 1400.",
-    "- The simplified version holds characters that are not Han text or Han punctuation: ! # * , .",
+    "- The simplified version holds characters that are not Han text or Han punctuation: ! # * , . b c m o w",
     "- The simplified version holds an internet address.",
     "- The script does not open with a greeting.",
     "- The script does not close with a goodbye.",
     "- The traditional version holds characters of the other one: 关 员 国 场 练 觉 赛 输 这 遗 键 队",
     "- The simplified version has 2 paragraphs, the traditional one 1.",
+    "- In the traditional version: No page that was read names 韓國 (South Korea) "
+    "(in: 韩国队输了这场关键的比赛，教练员觉得很遗憾。)",
 ]
+READ = """
+for number in (1, 2, 3):
+    url = f"https://www.bbc.com/sport/football/articles/c0sample{number:04}"
+    print(call_tool("fetch_url", url=url)["TITLE"])
+"""
 AGENTS = ("SearchAgent", "ContentAgent", "GenScriptAgent")
 
 
@@ -56,7 +68,7 @@ def asked(request: dict[str, Any]) -> str:
     return str(texts[-1])
 
 
-def obedient(final: Answer) -> Answer:
+def obedient(final: Answer, code: str = "print(1)") -> Answer:
     """Loads a skill, runs code, and answers; `final` is what GenScriptAgent answers."""
 
     def answer(request: dict[str, Any]) -> Reply:
@@ -64,7 +76,7 @@ def obedient(final: Answer) -> Answer:
         if not outputs:
             return call("load_skill", skill_name="sandbox-guardrails")
         if len(outputs) == 1:
-            return call("execute_code", code="print(1)")
+            return call("execute_code", code=code)
         writes = "today's script" in asked(request) or "cannot be taken" in asked(request)
         return final(request) if writes else Reply("material")
 
@@ -84,7 +96,7 @@ def write(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Write]:
                     day=dt.date(2026, 6, 15),
                     out=tmp_path,
                     model=model,
-                    open_runtime=CannedRuntime,
+                    open_runtime=reading(PAGES),
                     rules=ScriptRules(),
                     checkpoints=True,
                 )
@@ -143,9 +155,10 @@ def test_the_command_with_a_server_of_ones_own(tmp_path: Path) -> None:
     pytest.importorskip("agent_framework_openai", reason="the extra 'openai' is not installed")
     finals = [BAD, BAD, BAD, blocks(GOOD)]
 
-    with model_server(obedient(lambda _: Reply(finals.pop(0)))) as (base_url, requests):
+    with model_server(obedient(lambda _: Reply(finals.pop(0)), READ)) as (base_url, requests):
         command = [sys.executable, "-m", "wcpod", "run", "--model", "openai", "--base-url", base_url]
         command += ["--model-name", "fake", "--date", "2026-06-15", "--out", str(tmp_path)]
+        command += ["--archive", str(SAMPLE_PAGES)]
         failed = subprocess.run(command, capture_output=True, text=True, check=False)
         assert failed.returncode == 1
         assert failed.stderr.splitlines()[1:-1] == EXPECTED
@@ -156,5 +169,7 @@ def test_the_command_with_a_server_of_ones_own(tmp_path: Path) -> None:
         assert len(requests) == before + 1  # only the answer that was refused is asked for again
     record = json.loads((tmp_path / "260615" / "episode.json").read_text(encoding="utf-8"))
     assert record["model"] == {"kind": "openai", "name": "fake", "rehearsal": False}
-    assert record["tool_call_counts"] == {agent: {"load_skill": 1, "execute_code": 1} for agent in AGENTS}
+    assert record["tool_call_counts"] == {
+        agent: {"load_skill": 1, "execute_code": 1, "fetch_url": 3} for agent in AGENTS
+    }
     assert record["tokens"]["GenScriptAgent"]["total_token_count"] == 50

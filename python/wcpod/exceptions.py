@@ -8,6 +8,7 @@
     │   └── SnapshotError       a snapshot could not be taken, saved, loaded or restored
     ├── FetchPolicyError        a fetch policy that makes no sense
     └── PipelineError           the podcast pipeline could not finish
+        ├── ShowError           a show's folder is missing or malformed
         ├── SkillError          a skill is missing or malformed
         ├── ModelNotConfigured  the chosen model lacks settings or a package
         ├── ModelError          the model did not end its turn normally
@@ -57,6 +58,10 @@ class FetchPolicyError(WcpodError, ValueError):
 
 class PipelineError(WcpodError):
     """The podcast pipeline could not finish; nothing of the day was overwritten."""
+
+
+class ShowError(PipelineError):
+    """A show's folder is missing or malformed; a line for each thing, with file, key and what to do."""
 
 
 class SkillError(PipelineError):

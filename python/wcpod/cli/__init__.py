@@ -9,7 +9,7 @@ import sys
 
 import click
 
-from wcpod.cli import devui, doctor, mcp, report, run
+from wcpod.cli import devui, doctor, mcp, report, run, show
 from wcpod.cli import exec as exec_
 from wcpod.cli.exit_codes import fail
 from wcpod.cli.interruption import interrupted, treat_sigterm_as_ctrl_c
@@ -24,7 +24,8 @@ def cli() -> None:
     """Run model-written Python in a Hyperlight micro-VM, and a daily podcast on top of it.
 
     \b
-    wcpod run              write today's World Cup script (a rehearsal, without network or model)
+    wcpod run              write today's script (a rehearsal, without network or model)
+    wcpod show             list, make and check shows: what an episode is about
     wcpod report           make the page that shows how it was written
     wcpod devui            watch it in Agent Framework's DevUI
     wcpod exec hello.py    run one Python file in the micro-VM
@@ -33,7 +34,7 @@ def cli() -> None:
     """
 
 
-for command in (run.run, report.report, devui.devui, exec_.execute, mcp.mcp, doctor.doctor):
+for command in (run.run, show.show, report.report, devui.devui, exec_.execute, mcp.mcp, doctor.doctor):
     cli.add_command(command)
 
 

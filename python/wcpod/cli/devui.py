@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import secrets
+import tempfile
 from pathlib import Path
 
 import click
 
 from wcpod.cli.exit_codes import NO_SANDBOX, NOT_CONFIGURED, fail
-from wcpod.cli.options import (
-    contact_option,
-    force_option,
-    pipeline_options,
+from wcpod.cli.options import chosen_show, contact_option, force_option, pages_for, pipeline_options
+from wcpod.exceptions import (
+    GuestImageError,
+    HypervisorUnavailable,
+    ModelNotConfigured,
+    SandboxError,
+    ShowError,
+    SkillError,
 )
-from wcpod.exceptions import GuestImageError, HypervisorUnavailable, ModelNotConfigured, SandboxError, SkillError
 
 
 @click.command()
@@ -24,6 +28,7 @@ from wcpod.exceptions import GuestImageError, HypervisorUnavailable, ModelNotCon
 @click.option("--no-auth", is_flag=True, help="Let anyone in who can reach the port on this machine.")
 @click.option("--open", "browser", is_flag=True, help="Open a browser.")
 def devui(
+    show_place: str | None,
     kind: str,
     model_name: str | None,
     base_url: str | None,
@@ -44,28 +49,37 @@ def devui(
 
     \b
     Exit codes:
-      0 interrupted        2 wrong options        4 no usable sandbox        5 model, skill or package missing
+      0 interrupted        2 wrong options        4 no usable sandbox        5 show, model, skill or package missing
     """
     try:
         import agent_framework_devui  # noqa: F401
 
         from wcpod.podcast.devui import build_devui_workflow, serve
         from wcpod.podcast.models import open_model
-        from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
     except ImportError as error:
         fail(f"{error}. DevUI needs more packages: pip install 'wcpod[devui]'", NOT_CONFIGURED)
 
-    from wcpod import FetchPolicy, HyperlightRuntime
+    from wcpod import HyperlightRuntime
 
     token = None if no_auth else secrets.token_urlsafe(24)
     try:
-        model = open_model(kind, name=model_name, base_url=base_url)
-        pages = archive or (SAMPLE_PAGES if model.rehearsal else None)
-        with HyperlightRuntime(policy=FetchPolicy.bbc(), archive=pages, contact=contact) as runtime:
-            workflow = build_devui_workflow(model=model, runtime=runtime, out=out, force=force)
+        show = chosen_show(show_place)
+        model = open_model(kind, name=model_name, base_url=base_url, show=show)
+        with (
+            tempfile.TemporaryDirectory(prefix="wcpod-pages-") as folder,
+            HyperlightRuntime(
+                policy=show.pages.policy(),
+                archive=pages_for(model, show, archive),
+                record=Path(folder),
+                contact=contact,
+            ) as runtime,
+        ):
+            workflow = build_devui_workflow(
+                model=model, runtime=runtime, out=out, pages=Path(folder), show=show, force=force
+            )
             click.echo(f"http://127.0.0.1:{port}" + (f"  token: {token}" if token else ""))
             serve(workflow, port=port, token=token, browser=browser)
-    except (SkillError, ModelNotConfigured) as error:
+    except (ShowError, SkillError, ModelNotConfigured) as error:
         fail(str(error), NOT_CONFIGURED)
     except (HypervisorUnavailable, GuestImageError, SandboxError) as error:
         fail(f"{error}\nTo check this machine: wcpod doctor", NO_SANDBOX)

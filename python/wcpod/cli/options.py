@@ -14,6 +14,8 @@ from wcpod.exceptions import FetchPolicyError
 
 if TYPE_CHECKING:
     from wcpod import Limits
+    from wcpod.podcast.models import Model
+    from wcpod.podcast.show import Show
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -65,6 +67,12 @@ _model_option = click.option(
 )
 _model_name_option = click.option("--model-name", help="Deployment or model. Default: $FOUNDRY_MODEL or $OPENAI_MODEL.")
 _base_url_option = click.option("--base-url", help="Server for --model openai, for example http://127.0.0.1:8000/v1.")
+_show_option = click.option(
+    "--show",
+    "show_place",
+    metavar="PATH|NAME",
+    help="What the episode is about: a folder, or a show that comes with wcpod (wcpod show list).",
+)
 out_option = click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
@@ -84,10 +92,33 @@ _rehearsal_archive_option = click.option(
 
 def pipeline_options(command: Command) -> Command:
     """What every command that runs the pipeline asks for: who writes, where to, and from which pages."""
-    options = (_model_option, _model_name_option, _base_url_option, out_option, _rehearsal_archive_option)
+    options = (
+        _show_option,
+        _model_option,
+        _model_name_option,
+        _base_url_option,
+        out_option,
+        _rehearsal_archive_option,
+    )
     for option in reversed(options):
         command = option(command)
     return command
+
+
+def chosen_show(place: str | None) -> Show:
+    """The show that `--show` names, or the default one.
+
+    Raises:
+        ShowError: if there is none, or its files are wrong.
+    """
+    from wcpod.podcast.show import default_show, find_show
+
+    return default_show() if place is None else find_show(place)
+
+
+def pages_for(model: Model, show: Show, archive: Path | None) -> Path | None:
+    """The archive to read instead of the network, if any: a rehearsal reads the show's sample pages."""
+    return archive or (show.sample_pages if model.rehearsal else None)
 
 
 def _contact(_context: click.Context, _parameter: click.Parameter, contact: str | None) -> str | None:

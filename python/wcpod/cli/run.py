@@ -15,12 +15,22 @@ import click
 
 from wcpod.cli.exit_codes import DAY_EXISTS, FAILED, NO_SANDBOX, NOT_CONFIGURED, USAGE, fail
 from wcpod.cli.interruption import interrupted
-from wcpod.cli.options import DayOption, LimitsOption, contact_option, force_option, limits_of, pipeline_options
+from wcpod.cli.options import (
+    DayOption,
+    LimitsOption,
+    chosen_show,
+    contact_option,
+    force_option,
+    limits_of,
+    pages_for,
+    pipeline_options,
+)
 from wcpod.exceptions import (
     GuestImageError,
     HypervisorUnavailable,
     ModelNotConfigured,
     SandboxError,
+    ShowError,
     SkillError,
     WcpodError,
 )
@@ -31,9 +41,14 @@ if TYPE_CHECKING:
     from wcpod.podcast.models import Model
     from wcpod.podcast.progress import Event, Listener
     from wcpod.podcast.run import Episode
+    from wcpod.podcast.show import Show
 
 
-def _length(_context: click.Context, _parameter: click.Parameter, length: tuple[int, int]) -> tuple[int, int]:
+def _length(
+    _context: click.Context, _parameter: click.Parameter, length: tuple[int, int] | None
+) -> tuple[int, int] | None:
+    if length is None:
+        return None
     shortest, longest = length
     if longest < max(shortest, 1):
         raise click.BadParameter(f"the most ({longest}) must be at least the fewest ({shortest}), and 1")
@@ -48,17 +63,16 @@ def _length(_context: click.Context, _parameter: click.Parameter, length: tuple[
 @click.option(
     "--skills",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
-    help="Skills to use instead of those that come with wcpod.",
+    help="Skills to use instead of the show's.",
 )
 @click.option(
     "--length",
     nargs=2,
     type=click.IntRange(min=0),
-    default=(1250, 1400),
-    show_default=True,
+    default=None,
     metavar="MIN MAX",
     callback=_length,
-    help="Fewest and most Han characters of the script.",
+    help="Fewest and most Han characters of the script. Default: as the show says.",
 )
 @click.option("--limits", type=LimitsOption(), help="Limits of each execution, for example seconds=10,host_calls=20.")
 @force_option
@@ -89,13 +103,14 @@ def run(**values: Any) -> None:
     Example:
       wcpod run --date 2026-06-15
       wcpod run --date 2026-06-15 --resume
+      wcpod run --show bbc-football
       wcpod run --model foundry
       wcpod run --model openai --base-url http://127.0.0.1:8000/v1 --model-name qwen3
 
     \b
     Exit codes:
       0 written            1 failed, nothing changed        2 wrong options
-      3 the day exists     4 no usable sandbox              5 model, skill or package missing
+      3 the day exists     4 no usable sandbox              5 show, model, skill or package missing
       130 interrupted      143 terminated (SIGTERM)
     """
     options = RunOptions(**values)
@@ -124,6 +139,7 @@ class RunOptions:
     """The options of the command, by their names."""
 
     day: dt.date | None
+    show_place: str | None
     kind: str
     model_name: str | None
     base_url: str | None
@@ -132,7 +148,7 @@ class RunOptions:
     record: Path | None
     contact: str | None
     skills: Path | None
-    length: tuple[int, int]
+    length: tuple[int, int] | None
     limits: dict[str, float] | None
     force: bool
     base_address: str | None
@@ -150,13 +166,14 @@ class _Teller:
         self.saved = False
 
     @contextlib.contextmanager
-    def listening(self, model: Model, day: dt.date) -> Iterator[Listener]:
+    def listening(self, model: Model, show: Show, day: dt.date) -> Iterator[Listener]:
         """The listener of the run."""
         from wcpod.podcast.progress import EpisodeSaved
         from wcpod.podcast.terminal import progress_on
 
         if self.lines is not None:
-            self.lines.write("run_started", day=day.isoformat(), model=model.name, rehearsal=model.rehearsal)
+            about = {"day": day.isoformat(), "show": show.name, "model": model.name, "rehearsal": model.rehearsal}
+            self.lines.write("run_started", **about)
         shown = contextlib.nullcontext(self.lines) if self.lines else progress_on(sys.stdout, rehearsal=model.rehearsal)
         with shown as listener:
 
@@ -184,43 +201,44 @@ class _Teller:
 
 
 def _write_episode(options: RunOptions, day: dt.date, teller: _Teller) -> Episode:
-    from wcpod import FetchPolicy, HyperlightRuntime
+    from wcpod import HyperlightRuntime
     from wcpod.podcast.audio import load_narrator
     from wcpod.podcast.day_folder import DayFolder
     from wcpod.podcast.feed import base_address
     from wcpod.podcast.models import open_model
-    from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
     from wcpod.podcast.products import Products
     from wcpod.podcast.run import run_episode
     from wcpod.podcast.script_check import ScriptRules
-    from wcpod.podcast.skills import SHIPPED_SKILLS
     from wcpod.podcast.tracing import tracing
 
     products = Products(
         base=base_address(options.base_address) if options.base_address else None,
         narrator=load_narrator(options.audio) if options.audio else None,
     )
-    model = open_model(options.kind, name=options.model_name, base_url=options.base_url)
+    show = chosen_show(options.show_place)
+    model = open_model(options.kind, name=options.model_name, base_url=options.base_url, show=show)
 
-    def open_runtime() -> HyperlightRuntime:
+    def open_runtime(pages: Path) -> HyperlightRuntime:
         return HyperlightRuntime(
-            policy=FetchPolicy.bbc(),
-            archive=options.archive or (SAMPLE_PAGES if model.rehearsal else None),
-            record=options.record,
+            policy=show.pages.policy(),
+            archive=pages_for(model, show, options.archive),
+            record=pages,
             audit=DayFolder(options.out, day).audit,
             contact=options.contact,
             limits=limits_of(options.limits or {}),
         )
 
-    with tracing(options.trace), teller.listening(model, day) as listener:
+    with tracing(options.trace), teller.listening(model, show, day) as listener:
         return asyncio.run(
             run_episode(
                 day=day,
                 out=options.out,
                 model=model,
                 open_runtime=open_runtime,
-                skills=options.skills or SHIPPED_SKILLS,
-                rules=ScriptRules(shortest=options.length[0], longest=options.length[1]),
+                show=show,
+                skills=options.skills,
+                rules=ScriptRules.of(show, length=options.length),
+                pages=options.record,
                 products=products,
                 force=options.force,
                 checkpoints=True,
@@ -244,7 +262,7 @@ def _failure(error: WcpodError, options: RunOptions, day: dt.date) -> tuple[str,
         return message, USAGE
     if isinstance(error, DayExists):
         return message, DAY_EXISTS
-    if isinstance(error, SkillError | ModelNotConfigured | AudioNotInstalled | TracingNotInstalled):
+    if isinstance(error, ShowError | SkillError | ModelNotConfigured | AudioNotInstalled | TracingNotInstalled):
         return message, NOT_CONFIGURED
     if isinstance(error, SandboxError | GuestImageError | HypervisorUnavailable):
         return f"{message}\nTo check this machine: wcpod doctor", NO_SANDBOX

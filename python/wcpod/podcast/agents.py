@@ -11,16 +11,16 @@ from wcpod.codeact import CodeActProvider, Runtime, make_tool_call_recorder, onl
 from wcpod.podcast.models import Model
 from wcpod.podcast.progress import make_skill_announcer
 from wcpod.podcast.run_record import RunRecord
-from wcpod.podcast.skills import PERSONAS, SHIPPED_SKILLS, LoadOnlySkillsProvider, skill_folders
+from wcpod.podcast.show import Show
+from wcpod.podcast.skills import LoadOnlySkillsProvider, skill_folders
 
-AGENTS = tuple(PERSONAS)
 STUB = "You are a harness agent. Load your skills, then begin."
 
 
 def build_agent(
-    name: str, model: Model, runtime: Runtime, record: RunRecord, *, skills: Path = SHIPPED_SKILLS
+    name: str, model: Model, runtime: Runtime, record: RunRecord, *, show: Show, skills: Path | None = None
 ) -> Agent[Any]:
-    """One of `AGENTS`, on the wire with `load_skill` and `execute_code` and no other tool.
+    """One of `skills.AGENTS`, on the wire with `load_skill` and `execute_code` and no other tool.
 
     Every default of the harness is off: web search (a way round the sandbox), to-do list, plan mode, file memory,
     its own prompt and tool approval.
@@ -37,7 +37,7 @@ def build_agent(
         disable_file_memory=True,
         disable_web_search=True,
         disable_tool_auto_approval=True,
-        skills_provider=LoadOnlySkillsProvider.from_folders(skill_folders(name, skills)),
+        skills_provider=LoadOnlySkillsProvider.from_folders(skill_folders(name, show, skills)),
         context_providers=[codeact],
         middleware=[
             make_tool_call_recorder(record.counts, name),

@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING, Any
 from agent_framework import Workflow
 
 from wcpod.podcast.day_folder import DayFolder
-from wcpod.podcast.episode import episode_record
+from wcpod.podcast.episode_writer import EpisodeWriter
 from wcpod.podcast.models import Model
 from wcpod.podcast.products import NOTES_ONLY, Products
-from wcpod.podcast.run import check_counters, check_replaceable
 from wcpod.podcast.run_record import RunRecord
-from wcpod.podcast.script_check import DEFAULT_RULES, ScriptRules
-from wcpod.podcast.scripts import Scripts, save_scripts
-from wcpod.podcast.skills import SHIPPED_SKILLS, check_skills
+from wcpod.podcast.script_check import ScriptRules
+from wcpod.podcast.scripts import Scripts
+from wcpod.podcast.show import Show, default_show
+from wcpod.podcast.skills import check_skills
 from wcpod.podcast.workflow import build_workflow
 
 if TYPE_CHECKING:
@@ -53,18 +53,28 @@ def build_devui_workflow(
     model: Model,
     runtime: HyperlightRuntime,
     out: Path,
-    skills: Path = SHIPPED_SKILLS,
-    rules: ScriptRules = DEFAULT_RULES,
+    pages: Path,
+    show: Show | None = None,
+    skills: Path | None = None,
+    rules: ScriptRules | None = None,
     products: Products = NOTES_ONLY,
     force: bool = False,
 ) -> Workflow:
     """A workflow that may run again and again, one run at a time; its input is the day as YYYY-MM-DD.
 
+    Args:
+        pages: Where `runtime` records the pages that it reads.
+
     Raises:
         SkillError: if a skill is missing or malformed.
     """
-    check_skills(skills)
+    show = show or default_show()
+    rules = rules or ScriptRules.of(show)
+    check_skills(show, skills)
     record = RunRecord()
+    writer = EpisodeWriter(
+        show=show, rules=rules, model=model, record=record, pages=pages, products=products, force=force
+    )
     folder = DayFolder(out, dt.date.min)
     served_before: dict[str, dict[str, int]] = {}
 
@@ -74,19 +84,25 @@ def build_devui_workflow(
         served_before = {agent: dict(names) for agent, names in runtime.host_call_counts.items()}
         record.clear()
         with folder.lock():
-            check_replaceable(folder, model, force=force)
+            writer.check_replaceable(folder)
 
     def save(scripts: Scripts) -> dict[str, Any]:
         with folder.lock():
-            check_replaceable(folder, model, force=force)
-            check_counters(record, _difference(runtime.host_call_counts, served_before))
-            episode = episode_record(
-                day=folder.day, model=model, isolation=runtime.isolation, record=record, scripts=scripts
-            )
-            save_scripts(scripts, folder, episode, products.of(scripts, episode, folder))
-        return episode
+            writer.check_replaceable(folder)
+            return writer.save(folder, scripts, runtime, _difference(runtime.host_call_counts, served_before))
 
-    return build_workflow(model, runtime, record, save, rules=rules, skills=skills, begin=begin)
+    return build_workflow(
+        model,
+        runtime,
+        record,
+        save,
+        check=writer.check,
+        sources=writer.sources,
+        show=show,
+        rules=rules,
+        skills=skills,
+        begin=begin,
+    )
 
 
 def _difference(now: dict[str, dict[str, int]], before: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:

@@ -6,6 +6,7 @@ import dataclasses
 import datetime as dt
 import hashlib
 import platform
+from collections.abc import Mapping
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from wcpod.podcast.hanzi import han_count
 from wcpod.podcast.models import Model
 from wcpod.podcast.run_record import CodeRun, RunRecord, TimedCall
 from wcpod.podcast.scripts import Scripts
+from wcpod.podcast.show import Show
 
 if TYPE_CHECKING:
     from wcpod.sandbox import Isolation
@@ -21,11 +23,19 @@ SCHEMA_VERSION = 1
 MOST_KEPT = 20_000
 """Characters kept of each code, stdout and stderr."""
 HAN_PER_MINUTE = 260
-REHEARSAL_NOTE = "REHEARSAL: written by a scripted stand-in for a model from sample pages. Not news, not from the BBC."
+REHEARSAL_NOTE = "REHEARSAL: written by a scripted stand-in for a model from sample pages. Not news."
+REHEARSAL_NOTE_IN_HAN = "彩排：由预排程序根据示例网页生成，并非真实新闻。"
 
 
 def episode_record(
-    *, day: dt.date, model: Model, isolation: Isolation, record: RunRecord, scripts: Scripts
+    *,
+    day: dt.date,
+    show: Show,
+    model: Model,
+    isolation: Isolation,
+    record: RunRecord,
+    scripts: Scripts,
+    editor: Mapping[str, Any],
 ) -> dict[str, Any]:
     """The content of `episode.json`, schema version 1. `run` names the run; one that was resumed keeps its name.
 
@@ -38,6 +48,12 @@ def episode_record(
         "schema_version": SCHEMA_VERSION,
         "day": day.isoformat(),
         "run": record.run,
+        "show": {
+            "name": show.name,
+            "title": show.title.model_dump(),
+            "about": show.about.model_dump(),
+            "out_of_season": show.out_of_season(day),
+        },
         "model": {"kind": model.kind, "name": model.name, "rehearsal": model.rehearsal},
         "isolation": dataclasses.asdict(isolation),
         "tool_call_counts": record.counts.as_dict(),
@@ -52,6 +68,7 @@ def episode_record(
             "simplified_sha256": _sha256(scripts.simplified),
             "traditional_sha256": _sha256(scripts.traditional),
         },
+        "editor": dict(editor),
         "seconds": {
             "total": round(record.elapsed(), 3),
             "steps": {step: round(spent, 3) for step, spent in record.step_seconds.items()},
@@ -65,7 +82,7 @@ def episode_record(
         "versions": _versions(),
     }
     if model.rehearsal:
-        episode["note"] = REHEARSAL_NOTE
+        episode["note"] = f"{REHEARSAL_NOTE} {REHEARSAL_NOTE_IN_HAN}"
     return episode
 
 

@@ -17,8 +17,6 @@ from wcpod.podcast.scripts import Scripts
 from wcpod.podcast.show_notes import summary_of, title_of
 from wcpod.podcast.sources import sources_of
 
-_CHANNEL = "世界杯每日播客"
-
 
 class BaseAddressError(PipelineError):
     """The base address is no http or https address of a folder."""
@@ -47,9 +45,9 @@ def feed_of(
     """
     rss = ElementTree.Element("rss", version="2.0")
     channel = ElementTree.SubElement(rss, "channel")
-    _add(channel, "title", _CHANNEL)
+    _add(channel, "title", episode["show"]["title"]["simplified"])
     _add(channel, "link", base)
-    _add(channel, "description", _CHANNEL)
+    _add(channel, "description", episode["show"]["about"]["simplified"])
     _add(channel, "language", "zh-cn")
     item = ElementTree.SubElement(channel, "item")
     _add(item, "title", title_of(episode))

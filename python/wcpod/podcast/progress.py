@@ -79,6 +79,14 @@ class DraftReturned:
 
 
 @dataclass(frozen=True, slots=True)
+class SearchReturned:
+    """Too few pages were read, and the search goes back to the model. Searches count from 1."""
+
+    search: int
+    problem: str
+
+
+@dataclass(frozen=True, slots=True)
 class EpisodeSaved:
     """The files of the day are in place."""
 
@@ -94,6 +102,7 @@ Event: TypeAlias = (
     | CodeEnded
     | HostCalled
     | DraftReturned
+    | SearchReturned
     | EpisodeSaved
 )
 Listener: TypeAlias = Callable[[Event], None]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import json
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,18 +16,18 @@ from agent_framework import MiddlewareFailure
 from agent_framework.exceptions import AgentFrameworkException, WorkflowCheckpointException
 
 from wcpod.exceptions import ModelError, PipelineError, ScriptFormatError, WcpodError
-from wcpod.podcast.agents import AGENTS
 from wcpod.podcast.checkpoints import Checkpoints
-from wcpod.podcast.day_folder import DayExists, DayFolder
-from wcpod.podcast.episode import episode_record
+from wcpod.podcast.day_folder import DayFolder
+from wcpod.podcast.episode_writer import EpisodeWriter
 from wcpod.podcast.models import Model
 from wcpod.podcast.plain_files import read_plain_file
 from wcpod.podcast.products import NOTES_ONLY, Products
-from wcpod.podcast.progress import EpisodeSaved, Listener, RunResumed, ignore
+from wcpod.podcast.progress import Listener, RunResumed, ignore
 from wcpod.podcast.run_record import RunRecord
-from wcpod.podcast.script_check import DEFAULT_RULES, ScriptRejected, ScriptRules
-from wcpod.podcast.scripts import Scripts, save_scripts
-from wcpod.podcast.skills import SHIPPED_SKILLS, check_skills
+from wcpod.podcast.script_check import ScriptRejected, ScriptRules
+from wcpod.podcast.scripts import Scripts
+from wcpod.podcast.show import Show, default_show
+from wcpod.podcast.skills import AGENTS, check_skills
 from wcpod.podcast.workflow import SAVE, build_workflow, output_of
 
 if TYPE_CHECKING:
@@ -45,9 +47,11 @@ async def run_episode(
     day: dt.date,
     out: Path,
     model: Model,
-    open_runtime: Callable[[], AbstractContextManager[HyperlightRuntime]],
-    skills: Path = SHIPPED_SKILLS,
-    rules: ScriptRules = DEFAULT_RULES,
+    open_runtime: Callable[[Path], AbstractContextManager[HyperlightRuntime]],
+    show: Show | None = None,
+    skills: Path | None = None,
+    rules: ScriptRules | None = None,
+    pages: Path | None = None,
     products: Products = NOTES_ONLY,
     force: bool = False,
     checkpoints: bool = False,
@@ -57,8 +61,13 @@ async def run_episode(
     """Write the episode of `day` into `out`. Safe to run twice: files appear whole, after everything else worked.
 
     Args:
+        open_runtime: Opens the one sandbox that the three agents share; called after the checks, with the folder in
+            which it is to record the pages that it reads (`HyperlightRuntime(record=)`).
+        show: What the episode is about; the default show if none is given.
+        skills: A folder of skills to use instead of the show's.
+        rules: Rules of the script instead of the show's.
+        pages: Folder for the pages that are read. By default they lie beside the day until its episode is saved.
         products: What to make beside the scripts.
-        open_runtime: Opens the one sandbox that the three agents share; called after the checks.
         force: Replace an episode that the day already has. A rehearsal never replaces an episode of a real model,
             and may itself be replaced without this.
         checkpoints: Keep a checkpoint after each step in `<out>/<YYMMDD>.checkpoints/` until the episode is saved.
@@ -71,35 +80,52 @@ async def run_episode(
         ModelError: if a model could not be reached or did not end normally.
         ToolSurfaceError: if the model was offered, or called, anything but its two tools.
         ScriptFormatError: if the last text does not hold exactly two scripts.
-        ScriptRejected: if the script still breaks the rules; its drafts are kept in `<out>/<YYMMDD>.drafts/`.
+        ScriptRejected: if the script still breaks the rules, or says what no source gives; its drafts are kept in
+            `<out>/<YYMMDD>.drafts/`.
+        NotEnoughSources: if too few pages were read.
         PipelineError: if another run holds the day, the workflow did not end, or the files cannot be written.
         SandboxError: if the sandbox itself failed.
     """
-    check_skills(skills)
+    show = show or default_show()
+    rules = rules or ScriptRules.of(show)
+    check_skills(show, skills)
     folder = DayFolder(out, day)
     kept = Checkpoints(folder.checkpoints)
+    record = RunRecord(listener)
+    writer = EpisodeWriter(
+        show=show,
+        rules=rules,
+        model=model,
+        record=record,
+        pages=pages or folder.pages,
+        products=products,
+        force=force,
+    )
     with folder.lock():
         last = await kept.last(day, model) if resume else None
         if last is not None and (saved := _saved_by(last.state["run"], folder)) is not None:
-            kept.clear()
+            _clear(kept, folder)
             return Episode(folder, saved)
-        check_replaceable(folder, model, force=force)
-        record = RunRecord(listener)
-        with open_runtime() as runtime:
+        writer.check_replaceable(folder)
+        if last is None:
+            _clear(kept, folder)
+        with _pages_kept(folder, keep=checkpoints or resume), open_runtime(pages or folder.pages) as runtime:
 
             def save(scripts: Scripts) -> dict[str, Any]:
-                check_counters(record, runtime.host_call_counts)
-                episode = episode_record(
-                    day=day, model=model, isolation=runtime.isolation, record=record, scripts=scripts
-                )
-                files = save_scripts(scripts, folder, episode, products.of(scripts, episode, folder))
-                record.tell(EpisodeSaved(files))
-                return episode
+                return writer.save(folder, scripts, runtime, runtime.host_call_counts)
 
-            if last is None:
-                kept.clear()
             storage = kept.open() if checkpoints or resume else None
-            workflow = build_workflow(model, runtime, record, save, rules=rules, skills=skills)
+            workflow = build_workflow(
+                model,
+                runtime,
+                record,
+                save,
+                check=writer.check,
+                sources=writer.sources,
+                show=show,
+                rules=rules,
+                skills=skills,
+            )
             try:
                 if last is None:
                     result = await workflow.run(day.isoformat(), checkpoint_storage=storage)
@@ -123,8 +149,25 @@ async def run_episode(
             except AgentFrameworkException as error:
                 raise ModelError(f"the model {model.name} failed: {error}") from error
             output = output_of(result)
-        kept.clear()
+        _clear(kept, folder)
         return Episode(folder, output)
+
+
+def _clear(kept: Checkpoints, folder: DayFolder) -> None:
+    """Forget what an earlier run of the day left to go on with."""
+    kept.clear()
+    shutil.rmtree(folder.pages, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _pages_kept(folder: DayFolder, *, keep: bool) -> Iterator[None]:
+    """After a failure the pages stay only for a run that may go on."""
+    try:
+        yield
+    except BaseException:
+        if not keep:
+            shutil.rmtree(folder.pages, ignore_errors=True)
+        raise
 
 
 def _saved_by(run: str, folder: DayFolder) -> dict[str, Any] | None:
@@ -135,29 +178,3 @@ def _saved_by(run: str, folder: DayFolder) -> dict[str, Any] | None:
         return episode if episode["run"] == run else None
     except (OSError, ValueError, LookupError, TypeError, RecursionError):
         return None
-
-
-def check_replaceable(folder: DayFolder, model: Model, *, force: bool) -> None:
-    """Raise `DayExists` if the model may not write this day."""
-    existing = folder.existing()
-    if existing != "episode":
-        return
-    if model.rehearsal:
-        raise DayExists(f"{folder.path} holds an episode; a rehearsal does not replace it. Choose another folder.")
-    if not force:
-        raise DayExists(f"{folder.path} holds an episode already; nothing was changed. To write it again: --force")
-
-
-def check_counters(record: RunRecord, host: dict[str, dict[str, int]]) -> None:
-    """Both ends of the bridge must have seen the same calls."""
-    counted: dict[str, dict[str, int]] = {}
-    for agent, call in record.counts.host_calls():
-        names = counted.setdefault(agent, {})
-        names[call.name] = names.get(call.name, 0) + 1
-    served = {agent: dict(names) for agent, names in record.host_calls_before_resume.items()}
-    for agent, numbers in host.items():
-        names = served.setdefault(agent, {})
-        for name, number in numbers.items():
-            names[name] = names.get(name, 0) + number
-    if counted != served:
-        raise PipelineError(f"the counters disagree: {counted} were counted, but the host served {served}")

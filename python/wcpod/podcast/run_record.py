@@ -73,6 +73,8 @@ class RunRecord:
         self.drafts: list[str] = []
         self.resumed = 0
         self.host_calls_before_resume: dict[str, dict[str, int]] = {}
+        self.reported: dict[str, dict[str, int]] = {}  # by the results of the executions, and not by a callback
+        self.searches = 0
         self._open: tuple[str, float] | None = None
         self._clock = time.monotonic()
 
@@ -121,6 +123,9 @@ class RunRecord:
             self.tell(CodeStarted(execution.agent, execution.code))
             return
         seconds = result.usage.seconds
+        names = self.reported.setdefault(execution.agent, {})
+        for call in result.host_calls:
+            names[call.name] = names.get(call.name, 0) + 1
         self.executions.append(
             CodeRun(
                 agent=execution.agent,
@@ -170,6 +175,8 @@ class RunRecord:
             "executions": [dataclasses.asdict(run) for run in self.executions],
             "host_calls": [dataclasses.asdict(timed) for timed in self.host_calls],
             "drafts": list(self.drafts),
+            "reported": {agent: dict(names) for agent, names in self.reported.items()},
+            "searches": self.searches,
             "counts": self.counts.as_dict(),
             "rejected": self.counts.rejected(),
         }
@@ -185,6 +192,8 @@ class RunRecord:
         self.executions = [CodeRun(**run) for run in state["executions"]]
         self.host_calls = [_timed_call(**timed) for timed in state["host_calls"]]
         self.drafts = list(state["drafts"])
+        self.reported = {agent: dict(names) for agent, names in state["reported"].items()}
+        self.searches = state["searches"]
         calls = [(timed.agent, timed.call) for timed in self.host_calls]
         self.counts.restore(state["counts"], state["rejected"], calls)
         self.host_calls_before_resume = {}

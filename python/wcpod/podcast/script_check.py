@@ -15,15 +15,13 @@ from opencc import OpenCC
 from wcpod.exceptions import PipelineError
 from wcpod.podcast.hanzi import han_characters, han_count, to_traditional
 from wcpod.podcast.scripts import Scripts
+from wcpod.podcast.show import Show
 
-# Letters and digits of names and scores may stand; punctuation, symbols and markup may not.
-_ALLOWED = re.compile(
-    "[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U000323af〇，。！？：；、“”‘’（）《》〈〉「」『』—…·"
-    "\n 0-9A-Za-z\u00c0-\u024f]"
+# What a voice can read as it stands. A show may allow more; digits, Latin letters and signs are not among it.
+_SPEAKABLE = re.compile(
+    "[\u3400-\u4dbf\u4e00-\u9fff\U00020000-\U000323af〇，。！？：；、“”‘’（）《》〈〉「」『』—…·\n ]"
 )
 _ADDRESS = re.compile(r"https?:|www\s*\.|[a-z0-9]\.(?:com|org|net|co|uk)(?![a-z])", re.IGNORECASE)
-_GREETINGS = ("听众", "大家好", "早上好", "早安", "您好", "你好", "欢迎")
-_GOODBYES = ("再见", "明天见", "下期见", "下次见", "感谢收听", "谢谢收听", "感谢您的收听", "感谢你的收听")
 _OPENING, _CLOSING = 160, 120
 _SAME_ENOUGH = 0.9
 _FOREIGN_SHARE, _FOREIGN_FEW = 0.02, 5
@@ -42,23 +40,44 @@ class ScriptRules:
         shortest: Fewest Han characters.
         longest: Most Han characters.
         retries: How often the model gets its problems back before the run fails.
+        greetings: One of these stands near the beginning.
+        goodbyes: One of these stands near the end.
+        allowed: Characters that may stand besides Han text and Han punctuation.
+        sources: Fewest pages that must have been read.
     """
 
     shortest: int = 1250
     longest: int = 1400
     retries: int = 2
+    greetings: tuple[str, ...] = ("听众", "大家好", "早上好", "早安", "您好", "你好", "欢迎")
+    goodbyes: tuple[str, ...] = (
+        "再见", "明天见", "下期见", "下次见", "感谢收听", "谢谢收听", "感谢您的收听", "感谢你的收听",
+    )  # fmt: skip
+    allowed: str = ""
+    sources: int = 3
 
-
-DEFAULT_RULES = ScriptRules()
+    @classmethod
+    def of(cls, show: Show, *, length: tuple[int, int] | None = None) -> ScriptRules:
+        """The rules of a show, with another length if one is given."""
+        script = show.script
+        shortest, longest = length or script.length
+        return cls(
+            shortest=shortest,
+            longest=longest,
+            greetings=tuple(script.greetings),
+            goodbyes=tuple(script.goodbyes),
+            allowed=script.allowed,
+            sources=script.sources,
+        )
 
 
 def check_scripts(scripts: Scripts, rules: ScriptRules) -> list[str]:
     """What is wrong with the scripts, one sentence each; empty if nothing is."""
     return [
         *_length_problems(scripts, rules),
-        *_form_problems("simplified", scripts.simplified),
-        *_form_problems("traditional", scripts.traditional),
-        *_frame_problems(scripts.simplified),
+        *_form_problems("simplified", scripts.simplified, rules),
+        *_form_problems("traditional", scripts.traditional, rules),
+        *_frame_problems(scripts.simplified, rules),
         *_character_problems("simplified", scripts.simplified, "t2s"),
         *_character_problems("traditional", scripts.traditional, "s2tw"),
         *_content_problems(scripts),
@@ -72,9 +91,9 @@ def _length_problems(scripts: Scripts, rules: ScriptRules) -> list[str]:
     return [f"The script has {han} Han characters; it must have {rules.shortest} to {rules.longest}."]
 
 
-def _form_problems(version: str, script: str) -> list[str]:
+def _form_problems(version: str, script: str, rules: ScriptRules) -> list[str]:
     problems = []
-    if odd := sorted(set(_ALLOWED.sub("", script))):
+    if odd := sorted(set(_SPEAKABLE.sub("", script)) - set(rules.allowed)):
         shown = " ".join(repr(character)[1:-1] for character in odd[:_MOST_SHOWN])
         problems.append(f"The {version} version holds characters that are not Han text or Han punctuation: {shown}")
     if _ADDRESS.search(script):
@@ -82,11 +101,11 @@ def _form_problems(version: str, script: str) -> list[str]:
     return problems
 
 
-def _frame_problems(script: str) -> list[str]:
+def _frame_problems(script: str, rules: ScriptRules) -> list[str]:
     problems = []
-    if not any(word in script[:_OPENING] for word in _GREETINGS):
+    if not any(word in script[:_OPENING] for word in rules.greetings):
         problems.append("The script does not open with a greeting.")
-    if not any(word in script[-_CLOSING:] for word in _GOODBYES):
+    if not any(word in script[-_CLOSING:] for word in rules.goodbyes):
         problems.append("The script does not close with a goodbye.")
     return problems
 

@@ -27,7 +27,7 @@ def show_notes(scripts: Scripts, episode: Mapping[str, Any]) -> str:
 
 def title_of(episode: Mapping[str, Any]) -> str:
     """The title of an episode."""
-    return f"世界杯每日播客 {episode['day']}"
+    return f"{episode['show']['title']['simplified']} {episode['day']}"
 
 
 def summary_of(scripts: Scripts) -> str:

@@ -14,9 +14,10 @@ import yaml
 from agent_framework import AgentSession, SessionContext, SkillFrontmatter, SkillsProvider, SupportsAgentRun
 
 from wcpod.exceptions import SkillError
+from wcpod.podcast.show import Show
 
 GUARDRAILS = "sandbox-guardrails"
-PERSONAS = {"SearchAgent": "search-worldcup", "ContentAgent": "shape-content", "GenScriptAgent": "write-script"}
+AGENTS = ("SearchAgent", "ContentAgent", "GenScriptAgent")
 
 SHIPPED_SKILLS = Path(__file__).resolve().parent.parent / "skills"
 
@@ -27,22 +28,38 @@ Your role and your rules are skills. Load every one of these with `load_skill` b
 {skills}"""
 
 
-def skill_folders(agent: str, skills: Path = SHIPPED_SKILLS) -> tuple[Path, Path]:
-    """The two skills of an agent: its persona and the guardrails that all three share."""
-    return skills / PERSONAS[agent], skills / GUARDRAILS
+def personas(show: Show) -> dict[str, str]:
+    """Agent → the name of the skill that says what it does."""
+    return dict(zip(AGENTS, (show.skills.search, show.skills.content, show.skills.script), strict=True))
 
 
-def check_skills(skills: Path = SHIPPED_SKILLS) -> list[str]:
+def skill_folders(agent: str, show: Show, skills: Path | None = None) -> tuple[Path, Path]:
+    """The two skills of an agent: its persona, and the guardrails that all three share.
+
+    Args:
+        skills: The only folder to look in. Without it, the show's own skills go before those that come with wcpod.
+    """
+    return _folder(personas(show)[agent], show, skills), _folder(GUARDRAILS, show, skills)
+
+
+def check_skills(show: Show, skills: Path | None = None) -> list[str]:
     """Validate every skill that the pipeline needs; returns their names.
 
     Raises:
         SkillError: with one line for each thing that is wrong.
     """
-    names = sorted({*PERSONAS.values(), GUARDRAILS})
-    problems = [problem for name in names if (problem := _problem(skills / name))]
+    names = sorted({*personas(show).values(), GUARDRAILS})
+    problems = [problem for name in names if (problem := _problem(_folder(name, show, skills)))]
     if problems:
         raise SkillError("\n".join(problems))
     return names
+
+
+def _folder(name: str, show: Show, skills: Path | None) -> Path:
+    if skills is not None:
+        return skills / name
+    own = show.folder / "skills" / name
+    return own if own.is_dir() or not (SHIPPED_SKILLS / name).is_dir() else SHIPPED_SKILLS / name
 
 
 class LoadOnlySkillsProvider(SkillsProvider):

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from agent_framework import FunctionInvocationConfiguration
 
 from wcpod.exceptions import ModelNotConfigured
 from wcpod.podcast.models.settings import DEFAULT_SETTINGS, ModelSettings
+
+if TYPE_CHECKING:
+    from wcpod.podcast.show import Show
 
 ModelKind = Literal["rehearsal", "foundry", "openai"]
 MODEL_KINDS: tuple[ModelKind, ...] = get_args(ModelKind)
@@ -40,7 +43,12 @@ class Model:
 
 
 def open_model(
-    kind: str, *, name: str | None = None, base_url: str | None = None, settings: ModelSettings = DEFAULT_SETTINGS
+    kind: str,
+    *,
+    name: str | None = None,
+    base_url: str | None = None,
+    settings: ModelSettings = DEFAULT_SETTINGS,
+    show: Show | None = None,
 ) -> Model:
     """The model of that kind, ready to use.
 
@@ -49,6 +57,7 @@ def open_model(
         name: Model or deployment; the default comes from the environment of that kind.
         base_url: Address of the server, for `openai`.
         settings: How it is asked; the rehearsal asks nobody.
+        show: What is rehearsed, for `rehearsal`; the default show if none is given.
 
     Raises:
         ModelNotConfigured: if a setting or a package is missing; the message says which and how to get it.
@@ -58,7 +67,7 @@ def open_model(
     if kind == "rehearsal":
         from wcpod.podcast.models.rehearsal import open_rehearsal
 
-        return open_rehearsal()
+        return open_rehearsal(show)
     if kind == "foundry":
         from wcpod.podcast.models.foundry import open_foundry
 

@@ -1,4 +1,4 @@
-"""GenScriptAgent's part: compose the script, count it, adjust its length, give both versions."""
+"""GenScriptAgent's part: compose the script, count it, fill it up to its length, give both versions."""
 
 from __future__ import annotations
 
@@ -6,38 +6,51 @@ import re
 
 from agent_framework import Content
 
-from wcpod.exceptions import ModelError
 from wcpod.podcast.hanzi import to_traditional
+from wcpod.podcast.rehearsal.part import Part
+from wcpod.podcast.rehearsal.phrases import inputs_of
 from wcpod.podcast.rehearsal.transcript import Transcript, guest_code
-from wcpod.podcast.skills import GUARDRAILS, PERSONAS
+from wcpod.podcast.show import Show
+from wcpod.podcast.skills import GUARDRAILS
 
-_SHORTEST, _LONGEST = 1250, 1400
-_MOST_TRIES = 4
+_MOST_TRIES = 3
 
 
-def script_turn(transcript: Transcript) -> list[Content]:
+def script_turn(transcript: Transcript, part: Part) -> list[Content]:
     """The next answer of GenScriptAgent."""
     if transcript.turns == 0:
-        return transcript.load(PERSONAS["GenScriptAgent"], GUARDRAILS)
+        return transcript.load(part.show.skills.script, GUARDRAILS)
     if transcript.turns == 1:
-        return _compose(transcript, notes=0)
+        return _compose(transcript, part, fill_to=0)
     last = transcript.expect("SCRIPT ", what="the script")
-    counts = _printed_counts(last)
-    if not _SHORTEST <= counts["han"] <= _LONGEST and transcript.turns <= _MOST_TRIES:
-        wanted = (_SHORTEST + _LONGEST) // 2 - counts["base"]
-        return _compose(transcript, notes=max(0, round(wanted / counts["per_note"])))
+    counted = re.search(r"^COUNT han (\d+)$", last, re.MULTILINE)
+    fewest, most = part.show.script.length
+    if counted and int(counted[1]) < fewest and transcript.turns < _MOST_TRIES:
+        return _compose(transcript, part, fill_to=fewest + (most - fewest) // 8)
     simplified = transcript.printed("SCRIPT", within="")
-    blocks = f"```simplified\n{simplified}\n```\n\n```traditional\n{to_traditional(simplified)}\n```"
-    return [Content.from_text(blocks)]
+    traditional = in_traditional(simplified, part.show)
+    return [Content.from_text(f"```simplified\n{simplified}\n```\n\n```traditional\n{traditional}\n```")]
 
 
-def _compose(transcript: Transcript, *, notes: int) -> list[Content]:
-    outline = transcript.printed("OUTLINE", within=transcript.request)
-    day = re.search(r"The day is (\d{4}-\d{2}-\d{2})", transcript.request)
-    if day is None:
-        raise ModelError("rehearsal: the request names no day")
-    return transcript.run(guest_code("compose_script", outline=outline, day=day[1], notes=notes))
+def in_traditional(script: str, show: Show) -> str:
+    """The script in traditional characters, with the show's names in the form that is usual in Taiwan."""
+    text = to_traditional(script)
+    for name in sorted(show.names, key=lambda name: len(name.simplified), reverse=True):
+        text = text.replace(to_traditional(name.simplified), name.traditional)
+    return text
 
 
-def _printed_counts(text: str) -> dict[str, int]:
-    return {key: int(number) for key, number in re.findall(r"^COUNT (\w+) (\d+)$", text, re.MULTILINE)}
+def _compose(transcript: Transcript, part: Part, *, fill_to: int) -> list[Content]:
+    show, day = part.show, transcript.day()
+    return transcript.run(
+        guest_code(
+            "compose_script",
+            outline=transcript.printed("OUTLINE", within=transcript.request),
+            phrases=part.phrases.model_dump(exclude={"links", "labels", "lists"}),
+            facts=[fact.text for fact in show.facts_on(day)],
+            season=show.out_of_season(day) or "",
+            day=day.isoformat(),
+            fill_to=fill_to,
+            **inputs_of(show),
+        )
+    )

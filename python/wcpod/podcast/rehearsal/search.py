@@ -6,20 +6,25 @@ import json
 
 from agent_framework import Content
 
+from wcpod.podcast.rehearsal.part import Part
 from wcpod.podcast.rehearsal.transcript import Transcript, guest_code
-from wcpod.podcast.skills import GUARDRAILS, PERSONAS
+from wcpod.podcast.skills import GUARDRAILS
 
 
-def search_turn(transcript: Transcript) -> list[Content]:
+def search_turn(transcript: Transcript, part: Part) -> list[Content]:
     """The next answer of SearchAgent."""
+    front, phrases = part.show.pages.start[0], part.phrases
     match transcript.turns:
         case 0:
-            return transcript.load(PERSONAS["SearchAgent"], GUARDRAILS)
+            return transcript.load(part.show.skills.search, GUARDRAILS)
         case 1:
-            return transcript.run(guest_code("search_first_try"))
+            return transcript.run(guest_code("search_first_try", front=front))
         case 2:
             transcript.expect("KeyError: 'body'", what="the traceback of its first try")
-            return transcript.run(guest_code("search_stories"))
+            code = guest_code(
+                "search_stories", front=front, links=phrases.links, labels=phrases.labels, lists=phrases.lists
+            )
+            return transcript.run(code)
         case 3:
             transcript.expect("STORIES ", what="the list of stories")
             return transcript.run(guest_code("clean_up"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import re
 from collections.abc import Sequence
@@ -35,6 +36,13 @@ class Transcript:
             turns=sum(message.role == "assistant" for message in messages),
             results=tuple(str(content.result) for content in contents if content.type == "function_result"),
         )
+
+    def day(self) -> dt.date:
+        """The day that the request names."""
+        found = re.search(r"^The day is (\d{4}-\d{2}-\d{2})", self.request)
+        if found is None:
+            raise ModelError("rehearsal: the request names no day")
+        return dt.date.fromisoformat(found[1])
 
     def call(self, tool: str, **arguments: Any) -> Content:
         """A call of a tool. Its id is unique across the agents of a run."""

@@ -1,5 +1,8 @@
 # ruff: noqa: F821
 # mypy: ignore-errors
-page = call_tool("fetch_url", url="https://www.bbc.com/sport/football/world-cup")
+import json
+
+front = json.loads("INPUT_front")
+page = call_tool("fetch_url", url=front)
 print(page["STATUS"], page["TITLE"])
 print(page["body"][:500])

@@ -3,29 +3,29 @@
 import json
 import re
 
-FRONT = "https://www.bbc.com/sport/football/world-cup"
-LABELS = (
-    "Story|Group|Home team|Away team|Half-time score|Score|Goal|Player of the match|Venue|Attendance"
-    "|Kick-off|Home points|Away points|Team|Player|Injury|Out for|Replacement"
-)
-FACT = re.compile(rf"\b({LABELS}): *(.+?) *(?=$|\n|\b(?:{LABELS}): )")
+front = json.loads("INPUT_front")
+links = json.loads("INPUT_links")
+labels = json.loads("INPUT_labels")
+lists = json.loads("INPUT_lists")
 
-front = call_tool("fetch_url", url=FRONT)
-print(front["STATUS"], front["TITLE"], len(front["LINKS"]), "links")
+ANY = "|".join(map(re.escape, labels))
+FACT = re.compile(rf"(?<!\w)({ANY}): *(.+?) *(?=$|\n|(?<!\w)(?:{ANY}): )")
+
+page = call_tool("fetch_url", url=front)
+print(page["STATUS"], page["TITLE"], len(page["LINKS"]), "links")
 stories = []
-for link in front["LINKS"]:
-    if "/articles/" not in link:
+for link in page["LINKS"]:
+    if links not in link:
         continue
     page = call_tool("fetch_url", url=link)
     if page["STATUS"] != "ok":
         print("skipped", link, page["STATUS"], page.get("REASON", ""))
         continue
-    story = {"url": page["URL"], "title": page["TITLE"], "summary": page["DESCRIPTION"], "goals": []}
+    story = {"url": page["URL"], "title": page["TITLE"], **{key: [] for key in lists}}
     for label, value in FACT.findall(page["BODY"]):
         key = label.lower().replace(" ", "_").replace("-", "_")
-        if key == "goal":
-            minute, team, player, how = [part.strip() for part in value.split(",")]
-            story["goals"].append({"minute": int(minute), "team": team, "player": player, "how": how})
+        if key in lists:
+            story[key].append(dict(zip(lists[key], [part.strip() for part in value.split(",")], strict=False)))
         else:
             story[key] = value
     stories.append(story)

@@ -1,22 +1,25 @@
 # mypy: ignore-errors
+import datetime as dt
 import json
 
 stories = json.loads("INPUT_stories")
-ORDER = {"match report": 0, "team news": 1, "preview": 2}
+wanted = json.loads("INPUT_wanted")
+day = dt.date.fromisoformat(json.loads("INPUT_day"))
+
+
+def work_out(story):
+    """A show may work out more from a story's facts."""
+
+
+# INPUT_work_out
+
 outline = []
-for story in sorted(stories, key=lambda story: ORDER.get(story.get("story"), 3)):
-    if story.get("story") == "match report":
-        home, away = (int(goals) for goals in story["score"].split("-"))
-        half_home, half_away = (int(goals) for goals in story["half_time_score"].split("-"))
-        story["winner"] = story["home_team"] if home > away else story["away_team"] if away > home else None
-        lead = (home - away) * (half_home - half_away)
-        story["comeback"] = lead < 0 or (home == away and half_home != half_away)
-        running = {story["home_team"]: 0, story["away_team"]: 0}
-        for goal in sorted(story["goals"], key=lambda goal: goal["minute"]):
-            running[goal["team"]] += 1
-            goal["score_after"] = f"{running[story['home_team']]}-{running[story['away_team']]}"
-        if list(running.values()) != [home, away]:
-            print("goals and score disagree:", story["url"], running, story["score"])
-    outline.append(story)
-    print(len(outline), story.get("story"), "|", story["title"])
+for kind, number in wanted:
+    found = [story for story in stories if story.get("story") == kind]
+    first = day.toordinal() * number
+    taken = [found[(first + at) % len(found)] for at in range(min(number, len(found)))]
+    for story in taken:
+        work_out(story)
+        outline.append(story)
+        print(len(outline), kind, "|", story["title"])
 print("OUTLINE " + json.dumps(outline, ensure_ascii=False))
