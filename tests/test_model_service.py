@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from canned_runtime import CannedRuntime
+from canned_runtime import canned
 from model_server import Reply, model_server
 from scripted_model import ANY_LENGTH, SCRIPTS
 from test_model_clients import Project
@@ -38,9 +38,7 @@ def openai(base_url: str, settings: ModelSettings = SETTINGS) -> Model:
 
 
 def write(model: Model, out: Path) -> None:
-    asyncio.run(
-        run_episode(day=dt.date(2026, 6, 15), out=out, model=model, open_runtime=CannedRuntime, rules=ANY_LENGTH)
-    )
+    asyncio.run(run_episode(day=dt.date(2026, 6, 15), out=out, model=model, open_runtime=canned, rules=ANY_LENGTH))
 
 
 def told(model: Model, out: Path, kind: type[ModelError]) -> str:

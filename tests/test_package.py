@@ -21,7 +21,7 @@ MODULES = sorted(
 )
 #: The rooms of the package from the ground up, a floor a line. A room imports from its own floor only itself.
 FLOORS = [
-    {"_bridge", "exceptions", "control_characters"},
+    {"_bridge", "exceptions", "control_characters", "shows"},
     {"sandbox"},
     {"telemetry"},
     {"codeact", "doctor", "mcp_server"},

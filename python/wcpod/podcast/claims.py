@@ -148,12 +148,12 @@ def _percent(match: re.Match[str], text: str) -> Claim | None:
 _MINUTE_BEFORE = "第|[补補][时時]第?|[开開]场[仅刚]?|開場[僅剛]?|[开開]球[仅刚僅剛]?"
 _CLOCK_REST = f"整|半|[一三]刻|{_N}分"
 # A point of the clock is one only beside a part of the day, the word for time, or minutes: 一点 also means a little.
-_CLOCK = rf"(?:(?P<part>{_PART})|(?<=时间)|(?<=時間)|(?={_N}[点點](?:[钟鐘]|{_CLOCK_REST})))"
+_CLOCK = rf"(?:(?P<part>{_PART})|(?<=时间)|(?<=時間)|(?={_N}[点點](?:[钟鐘鍾]|{_CLOCK_REST})))"
 _READERS = (
     (re.compile(rf"(?P<a>{_N})\s*[比:：-]\s*(?P<b>{_N})(?!分)"), _score),
     (re.compile(rf"(?:(?P<y>{DIGIT}{{4}}|\d{{4}})年)?(?P<m>{_N})月(?P<d>{_N})[日号號]"), _date),
     (re.compile(rf"(?P<y>{DIGIT}{{4}}|\d{{4}})年"), _year),
-    (re.compile(rf"(?:{_MINUTE_BEFORE})(?P<n>{_N})分[钟鐘]"), _minute),
+    (re.compile(rf"(?:{_MINUTE_BEFORE})(?P<n>{_N})分[钟鐘鍾]"), _minute),
     (re.compile(rf"百分之(?P<n>{_N}(?:[点點]{DIGIT}+)?)|(?<![\d.])(?P<p>\d[\d.]*)%"), _percent),
     (re.compile(rf"(?P<n>{_N}[点點]{DIGIT}+)(?![十百千万萬分])"), _number),
     (re.compile(rf"{_CLOCK}(?P<h>{_N})[点點](?P<rest>{_CLOCK_REST})?(?!球)"), _clock),
