@@ -59,7 +59,7 @@ def script_brief(show: Show, rules: ScriptRules, day: dt.date, material: str) ->
         allowed=" ".join(rules.allowed) or "none",
     )
     named = [
-        f"{name.pages[0]}: {name.simplified}, {name.traditional}"
+        f"{name.pages[0] if name.pages else name.simplified}: {name.simplified}, {name.traditional}"
         for name in show.names
         if any(spelling in material for spelling in (*name.pages, name.simplified))
     ]

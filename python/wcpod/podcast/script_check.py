@@ -44,6 +44,7 @@ class ScriptRules:
         goodbyes: One of these stands near the end.
         allowed: Characters that may stand besides Han text and Han punctuation.
         sources: Fewest pages that must have been read.
+        words: The show's words, simplified and as Taiwan says them.
     """
 
     shortest: int = 1250
@@ -55,6 +56,7 @@ class ScriptRules:
     )  # fmt: skip
     allowed: str = ""
     sources: int = 3
+    words: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, show: Show, *, length: tuple[int, int] | None = None) -> ScriptRules:
@@ -68,6 +70,7 @@ class ScriptRules:
             goodbyes=tuple(script.goodbyes),
             allowed=script.allowed,
             sources=script.sources,
+            words=tuple(show.words.items()),
         )
 
 
@@ -80,7 +83,7 @@ def check_scripts(scripts: Scripts, rules: ScriptRules) -> list[str]:
         *_frame_problems(scripts.simplified, rules),
         *_character_problems("simplified", scripts.simplified, "t2s"),
         *_character_problems("traditional", scripts.traditional, "s2tw"),
-        *_content_problems(scripts),
+        *_content_problems(scripts, rules),
     ]
 
 
@@ -119,8 +122,8 @@ def _character_problems(version: str, script: str, conversion: str) -> list[str]
     return [f"The {version} version holds characters of the other one: {' '.join(wrong[:_MOST_SHOWN])}"]
 
 
-def _content_problems(scripts: Scripts) -> list[str]:
-    expected = _paragraphs(to_traditional(scripts.simplified))
+def _content_problems(scripts: Scripts, rules: ScriptRules) -> list[str]:
+    expected = _paragraphs(to_traditional(scripts.simplified, dict(rules.words)))
     found = _paragraphs(scripts.traditional)
     if len(expected) != len(found):
         return [f"The simplified version has {len(expected)} paragraphs, the traditional one {len(found)}."]

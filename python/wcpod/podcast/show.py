@@ -167,12 +167,21 @@ class Fact(Table):
 
 
 class Name(Table):
-    """A name: the ways in which pages spell it, and its usual form in the two versions of the script."""
+    """A name: the ways in which pages spell it, and its usual form in the two versions of the script.
+
+    A `word` is no name that the editor looks for: it only says how Taiwan puts what the mainland says otherwise.
+    """
 
     kind: Literal["team", "person", "place", "word"]
-    pages: list[Text] = Field(min_length=1)
+    pages: list[Text] = Field(default_factory=list)
     simplified: Han
     traditional: Han
+
+    @model_validator(mode="after")
+    def _spelled(self) -> Name:
+        if self.kind != "word" and not self.pages:
+            raise ValueError("pages must have at least 1 way in which pages spell the name")
+        return self
 
 
 class Show(Table):
@@ -200,6 +209,11 @@ class Show(Table):
         """The archive of sample pages, if the show has one."""
         pages = self.folder / "rehearsal" / "pages"
         return pages if (pages / "index.jsonl").is_file() else None
+
+    @property
+    def words(self) -> dict[str, str]:
+        """Names and words: simplified form → the form that is usual in Taiwan."""
+        return {name.simplified: name.traditional for name in self.names}
 
     def facts_on(self, day: dt.date) -> list[Fact]:
         """The facts that hold on that day."""

@@ -10,7 +10,6 @@ from wcpod.podcast.hanzi import to_traditional
 from wcpod.podcast.rehearsal.part import Part
 from wcpod.podcast.rehearsal.phrases import inputs_of
 from wcpod.podcast.rehearsal.transcript import Transcript, guest_code
-from wcpod.podcast.show import Show
 from wcpod.podcast.skills import GUARDRAILS
 
 _MOST_TRIES = 3
@@ -28,16 +27,8 @@ def script_turn(transcript: Transcript, part: Part) -> list[Content]:
     if counted and int(counted[1]) < fewest and transcript.turns < _MOST_TRIES:
         return _compose(transcript, part, fill_to=fewest + (most - fewest) // 8)
     simplified = transcript.printed("SCRIPT", within="")
-    traditional = in_traditional(simplified, part.show)
+    traditional = to_traditional(simplified, part.show.words)
     return [Content.from_text(f"```simplified\n{simplified}\n```\n\n```traditional\n{traditional}\n```")]
-
-
-def in_traditional(script: str, show: Show) -> str:
-    """The script in traditional characters, with the show's names in the form that is usual in Taiwan."""
-    text = to_traditional(script)
-    for name in sorted(show.names, key=lambda name: len(name.simplified), reverse=True):
-        text = text.replace(to_traditional(name.simplified), name.traditional)
-    return text
 
 
 def _compose(transcript: Transcript, part: Part, *, fill_to: int) -> list[Content]:
