@@ -81,11 +81,6 @@ def _surname(_: Word, __: Word, ___: Word) -> str:
     return "范"
 
 
-def _clock(_: Word, __: Word, ___: Word) -> str:
-    """鐘 of the clock; 鍾 is a surname, which comes with a name."""
-    return "鐘"
-
-
 def _tie(_: Word, __: Word, after: Word) -> str:
     """繫 is to tie, 系 a department."""
     return "繫" if after.text in _TIED else "系"
@@ -126,7 +121,6 @@ _RULES: dict[str, _Rule] = {
     "里": _inside,
     "于": _than,
     "范": _surname,
-    "钟": _clock,
     "系": _tie,
     "自制": _made_by_oneself,
     "在线": _on_the_line,
