@@ -5,7 +5,7 @@
 
 A call of the model passes the function middleware (`make_tool_call_recorder`). A call of the guest goes from the
 sandbox straight to the host function and never meets it, so it has a counter of its own (`make_call_tool_counter`).
-Both write into one `ToolCallCounts`.
+`ToolCallCounts` keeps a table for each, so that no name that a guest calls can count as a call of the model.
 
 Works with any `agent_framework.Agent`. Needs the extra `agents`.
 """
@@ -28,6 +28,7 @@ from agent_framework import (
     ContextProvider,
     FunctionInvocationContext,
     FunctionTool,
+    Message,
     MiddlewareFailure,
     SessionContext,
     SupportsAgentRun,
@@ -35,8 +36,9 @@ from agent_framework import (
     function_middleware,
 )
 
-from wcpod.control_characters import neutralise
+from wcpod.control_characters import one_line
 from wcpod.exceptions import ToolSurfaceError
+from wcpod.model_arguments import explain_arguments, fault_of_arguments, keep_arguments_readable
 from wcpod.sandbox.rendering import render_result
 from wcpod.telemetry import traced_host_calls
 
@@ -62,6 +64,12 @@ EXECUTE_CODE = "execute_code"
 LOAD_SKILL = "load_skill"
 MODEL_TOOLS = frozenset({EXECUTE_CODE, LOAD_SKILL})
 
+OTHER_NAME = "(other)"
+"""Counts the guest's calls of names that are no names of its tools, and of more names than any sandbox has tools."""
+
+MOST_NAMES = 64
+NAME_CHARACTERS = 100
+
 FETCH_URL_DESCRIPTION = (
     "fetch_url(url, offset=0, format='text'): read one page of an allowed site over https. Returns a dict with STATUS "
     "('ok', 'blocked' or 'error'), URL (final), TITLE, DESCRIPTION, LINKS (list of absolute URLs), BODY (readable "
@@ -80,6 +88,11 @@ Run Python 3 source in an isolated micro-VM and get what it printed. Each call s
 The standard library is there; files of the host and the network are not. Inside the code, `call_tool(name, **kwargs)`
 (keyword arguments only, already defined, no import) reaches these tools of the host, which are not tools of yours:
 {tools}"""
+
+_CORRECTION = """\
+Error: this call was not made, because you have no tool named "{name}". Your tools are execute_code and load_skill. What the
+sandbox offers is called from Python, as in execute_code(code="print(call_tool('fetch_url', url='https://...'))").
+Calling another tool once more ends this run."""
 
 _ARGUMENTS = {
     "type": "object",
@@ -118,21 +131,22 @@ class Execution:
 
 
 class ToolCallCounts:
-    """How often each agent called each tool: the model's calls and the guest's calls, in one place. Thread-safe.
+    """How often each agent called each tool: a table for the model's calls, one for the guest's. Thread-safe.
 
     A plain host object and not workflow state, because the framework deep-copies workflow state.
     """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._counts: dict[str, dict[str, int]] = {}
+        self._model: dict[str, dict[str, int]] = {}
+        self._guest: dict[str, dict[str, int]] = {}
         self._rejected: dict[str, int] = {}
         self._host_calls: list[tuple[str, HostCall]] = []
 
     def bump(self, agent: str, name: str) -> None:
-        """Count one call of `name` by `agent`."""
+        """Count one call of `name` by the model of `agent`."""
         with self._lock:
-            self._bump(agent, name)
+            _bump(self._model, agent, name)
 
     def reject(self, agent: str) -> None:
         """Count one call whose arguments did not fit the tool, so that nothing was run."""
@@ -142,13 +156,30 @@ class ToolCallCounts:
     def record(self, agent: str, call: HostCall) -> None:
         """Count one host call of the guest, however it ended, and keep it."""
         with self._lock:
-            self._bump(agent, call.name)
+            names = self._guest.setdefault(agent, {})
+            known = call.name in names or len(names) < MOST_NAMES
+            usable = call.name.isidentifier() and len(call.name) <= NAME_CHARACTERS and call.name not in MODEL_TOOLS
+            _bump(self._guest, agent, call.name if known and usable else OTHER_NAME)
             self._host_calls.append((agent, call))
 
-    def as_dict(self) -> dict[str, dict[str, int]]:
-        """A copy: agent → tool name → number of calls."""
+    def model_calls(self) -> dict[str, dict[str, int]]:
+        """A copy: agent → tool → number of calls that the model made."""
         with self._lock:
-            return {agent: dict(names) for agent, names in self._counts.items()}
+            return {agent: dict(names) for agent, names in self._model.items()}
+
+    def guest_calls(self) -> dict[str, dict[str, int]]:
+        """A copy: agent → host function → number of calls that the guest made.
+
+        What is no name of a tool of a guest is counted as `OTHER_NAME`.
+        """
+        with self._lock:
+            return {agent: dict(names) for agent, names in self._guest.items()}
+
+    def as_dict(self) -> dict[str, dict[str, int]]:
+        """A copy of both tables, which have no name in common: agent → name → number of calls."""
+        guest = self.guest_calls()
+        counts = {agent: {**names, **guest.pop(agent, {})} for agent, names in self.model_calls().items()}
+        return {**counts, **guest}
 
     def rejected(self) -> dict[str, int]:
         """A copy: agent → number of tool calls that were turned away for their arguments."""
@@ -168,13 +199,20 @@ class ToolCallCounts:
     ) -> None:
         """Go on from what `as_dict`, `rejected` and `host_calls` gave in an earlier process."""
         with self._lock:
-            self._counts = {agent: dict(names) for agent, names in counts.items()}
+            self._model = _only(counts, lambda name: name in MODEL_TOOLS)
+            self._guest = _only(counts, lambda name: name not in MODEL_TOOLS)
             self._rejected = dict(rejected)
             self._host_calls = list(host_calls)
 
-    def _bump(self, agent: str, name: str) -> None:
-        names = self._counts.setdefault(agent, {})
-        names[name] = names.get(name, 0) + 1
+
+def _bump(table: dict[str, dict[str, int]], agent: str, name: str) -> None:
+    names = table.setdefault(agent, {})
+    names[name] = names.get(name, 0) + 1
+
+
+def _only(counts: Mapping[str, Mapping[str, int]], wanted: Callable[[str], bool]) -> dict[str, dict[str, int]]:
+    kept = {agent: {name: n for name, n in names.items() if wanted(name)} for agent, names in counts.items()}
+    return {agent: names for agent, names in kept.items() if names}
 
 
 MiddlewareFunction = Callable[[FunctionInvocationContext, Callable[[], Awaitable[None]]], Awaitable[None]]
@@ -183,20 +221,22 @@ MiddlewareFunction = Callable[[FunctionInvocationContext, Callable[[], Awaitable
 def make_tool_call_recorder(counts: ToolCallCounts, agent: str) -> MiddlewareFunction:
     """Function middleware that counts what the model calls: `execute_code` and `load_skill`.
 
-    A call whose arguments fail validation runs nothing; it is counted as rejected.
+    A call whose arguments do not fit runs nothing; it is counted as rejected.
     """
 
     @function_middleware
     async def tool_call_recorder(context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
+        fits = fault_of_arguments(context.function, context.arguments) is None
         try:
             await call_next()
         except TypeError:
-            counts.reject(agent)
+            fits = False
             raise
-        except BaseException:
-            counts.bump(agent, context.function.name)
-            raise
-        counts.bump(agent, context.function.name)
+        finally:
+            if fits:
+                counts.bump(agent, context.function.name)
+            else:
+                counts.reject(agent)
 
     return tool_call_recorder
 
@@ -253,6 +293,7 @@ class CodeActProvider(ContextProvider):
         """Add the instructions and a fresh `execute_code` tool to this run of the agent."""
         context.extend_instructions(self.source_id, _INSTRUCTIONS)
         context.extend_tools(self.source_id, [self.execute_code_tool()])
+        context.extend_middleware(self.source_id, [keep_arguments_readable, explain_arguments])
 
     def execute_code_tool(self) -> FunctionTool:
         """An `execute_code` tool that runs one call at a time, whatever the model asks for in parallel."""
@@ -312,18 +353,32 @@ async def only_model_tools(context: ChatContext, call_next: Callable[[], Awaitab
     """Chat middleware that fails closed: the model sees and calls `execute_code` and `load_skill`, nothing else.
 
     Checked before each request (tools on offer) and on each answer (tools called), because the framework answers a
-    call of an unknown name by itself, without any function middleware.
+    call of an unknown name by itself, without any function middleware. The first answer that calls one is corrected,
+    the second ends the run.
 
     Raises:
         ToolSurfaceError: out of the agent's run.
     """
     check_offered_tools((context.options or {}).get("tools"))
+    corrected = correct_unknown_calls(context.messages)
+
+    def check(contents: Sequence[Content]) -> None:
+        check_called_tools(contents, corrected=corrected)
+
+    def check_response(response: ChatResponse[Any]) -> None:
+        for message in response.messages:
+            check(message.contents)
+
+    def check_update(update: ChatResponseUpdate) -> ChatResponseUpdate:
+        check(update.contents)
+        return update
+
     if context.stream:
-        context.stream_transform_hooks.append(_check_update)
-        context.stream_result_hooks.append(_check_response)
+        context.stream_transform_hooks.append(check_update)
+        context.stream_result_hooks.append(check_response)
     await call_next()
     if isinstance(context.result, ChatResponse):
-        _check_response(context.result)
+        check_response(context.result)
 
 
 def check_offered_tools(tools: Any) -> None:
@@ -338,22 +393,30 @@ def check_offered_tools(tools: Any) -> None:
         raise ToolSurfaceError(f"the model would see tools that it may not use: {', '.join(sorted(extra))}")
 
 
-def check_called_tools(contents: Sequence[Content]) -> None:
-    """Raise `ToolSurfaceError` if one of the contents calls anything but a tool that the model may use."""
+def check_called_tools(contents: Sequence[Content], *, corrected: bool = True) -> None:
+    """Raise `ToolSurfaceError` if one of the contents calls anything but a tool that the model may use.
+
+    Until the model was `corrected`, a call that the framework answers with an error is let through.
+    """
     for content in contents:
-        if content.type == "function_call":
-            # A streamed call carries its name in the first piece only.
-            if content.name and content.name not in MODEL_TOOLS:
-                raise ToolSurfaceError(f"the model called a tool that it may not use: {neutralise(content.name)}")
-        elif content.type.endswith("_tool_call"):
+        if _is_unknown_call(content) and corrected:
+            raise ToolSurfaceError(f"the model called a tool that it may not use: {one_line(content.name or '', 100)}")
+        if content.type != "function_call" and content.type.endswith("_tool_call"):
             raise ToolSurfaceError(f"the model's service ran a tool of its own: {content.type}")
 
 
-def _check_response(response: ChatResponse[Any]) -> None:
-    for message in response.messages:
-        check_called_tools(message.contents)
+def correct_unknown_calls(messages: Sequence[Message]) -> bool:
+    """Say in the framework's answers to calls of unknown tools which tools there are; whether there is such a call."""
+    contents = [content for message in messages for content in message.contents]
+    unknown = {content.call_id: content.name for content in contents if _is_unknown_call(content)}
+    for content in contents:
+        if content.type == "function_result" and content.call_id in unknown:
+            name = one_line(unknown[content.call_id] or "", 100)
+            content.result = _CORRECTION.format(name=name)
+            content.items = None
+    return bool(unknown)
 
 
-def _check_update(update: ChatResponseUpdate) -> ChatResponseUpdate:
-    check_called_tools(update.contents)
-    return update
+def _is_unknown_call(content: Content) -> bool:
+    # A streamed call carries its name in the first piece only.
+    return content.type == "function_call" and bool(content.name) and content.name not in MODEL_TOOLS

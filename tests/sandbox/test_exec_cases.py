@@ -2,7 +2,7 @@
 
 Each case is `[name, code, expect]`. Keys of `expect`: `kind` (or several, with `|`), `exit_code`, `stdout`, `value`,
 `stdout_has`, `stdout_starts`, `stdout_ends`, `stderr_has`, `not_has` (in neither stream), `stdout_bytes` (what was
-printed before it was cut), `within_s`, `next_ok` (the run after it is right), `then` (the case that is run after it),
+printed before it was cut), `files` (all of them, as text), `detail_has`, `within_s`, `next_ok` (the run after it is right), `then` (the case that is run after it),
 `words_differ` (between two runs) and `host_time_within_s` (what is printed, from the host's clock).
 """
 
@@ -22,7 +22,7 @@ PAGES = Path(__file__).parent.parent / "pages"
 SECONDS = 5.0
 KEYS = {
     *("kind", "exit_code", "stdout", "value", "stdout_has", "stdout_starts", "stdout_ends", "stderr_has", "not_has"),
-    *("stdout_bytes", "within_s", "next_ok", "then", "words_differ", "host_time_within_s"),
+    *("stdout_bytes", "files", "detail_has", "within_s", "next_ok", "then", "words_differ", "host_time_within_s"),
 }
 
 pytestmark = pytest.mark.microvm
@@ -74,6 +74,9 @@ def check(result: ExecutionResult, expect: dict[str, Any], took: float, limit: f
     assert result.stdout.endswith(expect.get("stdout_ends", ""))
     cut = result.truncated.stdout_bytes if result.truncated else None
     assert cut == expect.get("stdout_bytes"), result
+    if "files" in expect:
+        assert {name: data.decode() for name, data in result.files.items()} == expect["files"], result
+    assert expect.get("detail_has", "") in (result.detail or ""), result
     if "host_time_within_s" in expect:
         assert abs(float(result.stdout) - time.time()) <= expect["host_time_within_s"] * slowness
     if "within_s" in expect:

@@ -9,6 +9,9 @@ use crate::stop::StopReason;
 /// Longest detail, in bytes: it may hold what the guest said.
 const MAX_DETAIL: usize = 2000;
 
+/// Said of every end that is not the code's own: its files were not brought back.
+const FILES_DROPPED: &str = "; any files below /output were dropped";
+
 /// The host's word on how a run ended.
 pub(crate) struct Verdict {
     pub kind: Kind,
@@ -23,7 +26,7 @@ pub(crate) struct Verdict {
 
 impl Verdict {
     fn ended(kind: Kind, detail: &str) -> Self {
-        let detail = Some(cut(detail.to_owned(), MAX_DETAIL));
+        let detail = Some(cut(detail.to_owned(), MAX_DETAIL) + FILES_DROPPED);
         Self { kind, exit_code: 1, value: None, files: Vec::new(), detail, peak_memory: 0, alive: false }
     }
 }
@@ -70,7 +73,7 @@ fn of_outcome(outcome: Outcome) -> Verdict {
         (false, ..) => Kind::Error,
     };
     let (value, detail) = match (outcome.trapped, outcome.file_bytes_left_out) {
-        (true, _) => (None, outcome.text.map(|text| cut(text, MAX_DETAIL))),
+        (true, _) => (None, Some(cut(outcome.text.unwrap_or_default(), MAX_DETAIL) + FILES_DROPPED)),
         (false, 0) => (outcome.text, None),
         (false, bytes) => (
             outcome.text,

@@ -11,7 +11,7 @@ import gc
 import wit_world
 from wit_world import Outcome
 
-from . import census, heap, relocation, warm_up
+from . import census, ending, heap, relocation, threads, warm_up
 from .executor import Executor
 from .host import Host
 from .imports import install
@@ -24,8 +24,10 @@ class WitWorld(wit_world.WitWorld):
     def __init__(self) -> None:
         """Runs once, as the last Python code of the build."""
         install()
+        threads.install()
         warm_up.run()
         self._run = Executor(Host(wit_world.fetch_url, wit_world.call_tool), Streams()).run
+        ending.know_types()
         relocation.move()
         gc.collect()
         census.take()

@@ -27,6 +27,8 @@ _kept: list[ModuleType] = []
 def move() -> None:
     """To be called last, after everything was imported."""
     for name, module in list(sys.modules.items()):
+        if module is None:  # `__main__` of a run that has ended
+            continue
         _move_module(module)
         if name.partition(".")[0].startswith(_OWN_MODULES):
             # Their functions live on with their namespaces; nobody else needs their names.

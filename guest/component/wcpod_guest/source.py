@@ -8,8 +8,8 @@ import ast
 import re
 from collections.abc import Callable, Iterator
 
-#: Name of the code in tracebacks.
-FILENAME = "<sandbox>"
+#: Name of the code in tracebacks, and its `__file__`. WASI says that `sys.argv[0]` is "main.py".
+FILENAME = "/tmp/main.py"
 
 _BLOCK = re.compile(r"^[ \t]*```[ \t]*(?:python3?|py|)[ \t]*\n(.*?)^[ \t]*```[ \t]*$", re.DOTALL | re.MULTILINE)
 _PARSE_FLAGS = ast.PyCF_ONLY_AST | ast.PyCF_ALLOW_TOP_LEVEL_AWAIT

@@ -7,6 +7,16 @@ import sys
 _write = posix.write
 
 
+class _Counted(io.FileIO):
+    """A file that knows how often it was written to."""
+
+    writes = 0
+
+    def write(self, data: object) -> int:
+        self.writes += 1
+        return io.FileIO.write(self, data)
+
+
 class Streams:
     """Opens the standard streams of a run."""
 
@@ -29,7 +39,7 @@ class Streams:
 
     def open(self, descriptor: int, mode: str, name: str) -> io.TextIOWrapper:
         """One stream: UTF-8, no translation of line ends on output, and no error for what is not text."""
-        raw = io.FileIO(descriptor, mode, closefd=False)
+        raw = (_Counted if descriptor == 2 else io.FileIO)(descriptor, mode, closefd=False)
         raw.name = name
         if mode == "r":
             stream = io.TextIOWrapper(io.BufferedReader(raw), encoding="utf-8", errors="surrogateescape")
@@ -44,10 +54,24 @@ class Streams:
         stream.mode = mode  # type: ignore[misc]
         return stream
 
-    def write_error(self, data: bytes) -> None:
-        """Writes to standard error, whatever became of sys.stderr."""
+    def write_error(self, text: str) -> None:
+        """Writes to sys.stderr, as CPython does, and to descriptor 2 if the code has made that something else."""
+        stream = getattr(sys, "stderr", None)
+        if stream is not None and stream is not self._stderr and self._reaches_descriptor(stream, text):
+            return
         try:
-            _write(2, data)
+            _write(2, text.encode("utf-8", "backslashreplace"))
         except OSError:
             # The code closed the descriptor.
             pass
+
+    def _reaches_descriptor(self, stream: object, text: str) -> bool:
+        """Writes to a stream of the code's own, and says whether that came out at standard error."""
+        raw = self._stderr.buffer
+        before = raw.writes
+        try:
+            stream.write(text)
+            stream.flush()
+            return raw.writes != before or stream.fileno() == 2
+        except BaseException:
+            return raw.writes != before

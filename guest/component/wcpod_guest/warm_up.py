@@ -66,5 +66,5 @@ class _Nowhere(Streams):
     def open(self, *_: object) -> io.TextIOWrapper:
         return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True)
 
-    def write_error(self, data: bytes) -> None:
+    def write_error(self, text: str) -> None:
         pass

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
-from wcpod.control_characters import neutralise
+from wcpod.control_characters import neutralise, one_line
 from wcpod.sandbox.result import ExecutionResult
 
 _KIND_NOTES = {
@@ -18,24 +19,48 @@ _KIND_NOTES = {
 }
 
 
+MOST_FILES = 20
+NAME_CHARACTERS = 100
+DETAIL_CHARACTERS = 3000
+
+
 def render_result(result: ExecutionResult) -> str:
     """The text that the model gets for an execution: how it ended, what was printed, the traceback.
 
-    Output stands between tags that it cannot close itself, and control characters are made visible.
+    What the code made stands between tags that it cannot close itself, or, names of files, in quotes on one line that
+    it cannot end. Control characters are made visible.
     """
     parts = [f"exit code {result.exit_code} ({result.kind})"]
-    parts += [note for note in (_KIND_NOTES[result.kind], neutralise(result.detail or "")) if note]
-    for tag, text in (("stdout", result.stdout), ("stderr", result.stderr), ("value", result.value or "")):
+    if _KIND_NOTES[result.kind]:
+        parts.append(_KIND_NOTES[result.kind])
+    detail = result.detail or ""
+    if len(detail) > DETAIL_CHARACTERS:
+        detail = f"{detail[:DETAIL_CHARACTERS]}… ({len(detail)} characters)"
+    texts = (("detail", detail), ("stdout", result.stdout), ("stderr", result.stderr), ("value", result.value or ""))
+    for tag, text in texts:
         if text:
             parts.append(f"<{tag}>\n{_closed_in(tag, neutralise(text)).rstrip(chr(10))}\n</{tag}>")
     if result.truncated is not None:
         parts.append("The output was longer than its limit, and its middle is missing. Print less.")
     if result.files:
-        listing = ", ".join(f"{neutralise(name)} ({len(data)} bytes)" for name, data in sorted(result.files.items()))
-        parts.append(f"Files left in /output: {listing}")
+        parts.append(_files(result.files))
     if not (result.stdout or result.stderr or result.value) and result.kind == "ok":
         parts.append("Nothing was printed. Use print(...) to see a result.")
     return "\n".join(parts)
+
+
+def _files(files: Mapping[str, bytes]) -> str:
+    """One line about the files, with their names in quotes."""
+    named = sorted(files.items())
+    listing = [f"{_quoted(name)} ({len(data)} bytes)" for name, data in named[:MOST_FILES]]
+    if len(named) > MOST_FILES:
+        listing.append(f"and {len(named) - MOST_FILES} more")
+    return f"Files left in /output ({len(named)}): {', '.join(listing)}"
+
+
+def _quoted(name: str) -> str:
+    escaped = name[: NAME_CHARACTERS + 1].replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{one_line(escaped, NAME_CHARACTERS)}"'
 
 
 def _closed_in(tag: str, text: str) -> str:
