@@ -199,7 +199,7 @@ async def answer_of(agent: Agent[Any], stream: bool = False) -> None:
 
 
 def test_arguments_that_fit_are_run_after_broken_ones() -> None:
-    turns = [[call("execute_code", "1", source="x")], [call("execute_code", "2", code="x")], "done"]
+    turns: list[Turn] = [[call("execute_code", "1", source="x")], [call("execute_code", "2", code="x")], "done"]
     runtime = CannedRuntime()
     _, counts = run(turns, runtime)
     assert runtime.codes == [("A", "x")]
@@ -367,6 +367,24 @@ def test_two_agents_share_a_runtime() -> None:
     asyncio.run(both())
     assert counts.as_dict() == {name: {"execute_code": 1, "fetch_url": 1} for name in ("A", "B")}
     assert counts.as_dict()["A"]["fetch_url"] == runtime.host_call_counts["A"]["fetch_url"]
+
+
+def test_a_correction_is_not_forgotten_in_between() -> None:
+    """Also where the history of a conversation is kept elsewhere, and a request holds the newest messages only."""
+    client = ScriptedClient(
+        [[call("fetch_url", "1")], [call("execute_code", "2", code="x")], [call("fetch_url", "3")], "never asked for"]
+    )
+    with pytest.raises(ToolSurfaceError, match="the model called a tool that it may not use: fetch_url"):
+        asyncio.run(answer_of(make_agent(client, CannedRuntime(), ToolCallCounts())))
+    assert client.turns == ["never asked for"]
+
+
+def test_each_run_of_an_agent_has_its_own_correction() -> None:
+    client = ScriptedClient([[call("fetch_url", "1")], "done", [call("fetch_url", "2")], "done"])
+    agent = make_agent(client, CannedRuntime(), ToolCallCounts())
+    for _ in range(2):
+        asyncio.run(answer_of(agent))
+    assert client.turns == []
 
 
 UNKNOWN = ["fetch_url", "run_skill_script", "Execute_Code", "execute_code ", "\x1b[2J"]

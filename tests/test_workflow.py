@@ -111,7 +111,7 @@ def test_a_text_without_two_scripts_leaves_every_file_as_it_was(tmp_path: Path, 
 @pytest.mark.parametrize("name", ["fetch_url", "read_skill_resource", "run_skill_script", "web_search"])
 def test_a_tool_name_that_the_model_may_not_use(tmp_path: Path, name: str) -> None:
     with pytest.raises(ToolSurfaceError) as raised:
-        write(scripted_model(lambda _: [[call(name)], SCRIPTS]), tmp_path)
+        write(scripted_model(lambda _: [[call(name, "1")], [call(name, "2")], SCRIPTS]), tmp_path)
     assert str(raised.value) == f"the model called a tool that it may not use: {name}"
     assert files(tmp_path) == {}
 

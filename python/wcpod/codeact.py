@@ -90,8 +90,8 @@ The standard library is there; files of the host and the network are not. Inside
 {tools}"""
 
 _CORRECTION = """\
-Error: this call was not made, because you have no tool named "{name}". Your tools are execute_code and load_skill. What the
-sandbox offers is called from Python, as in execute_code(code="print(call_tool('fetch_url', url='https://...'))").
+Error: this call was not made, because you have no tool named "{name}". Your tools are execute_code and load_skill.
+What the sandbox offers is called from Python, as in execute_code(code="print(call_tool('fetch_url', url='https://...'))").
 Calling another tool once more ends this run."""
 
 _ARGUMENTS = {
@@ -250,6 +250,21 @@ def make_call_tool_counter(counts: ToolCallCounts, agent: str) -> Callable[[Host
     return call_tool_counter
 
 
+class ExecuteCodeTool(FunctionTool):
+    """The `execute_code` of one run of an agent. It remembers the unknown tools that the model called in this run."""
+
+    def __init__(self, func: Callable[[str], Awaitable[str]], tools: Iterable[str]) -> None:
+        listing = "\n".join(f"- {line}" for line in tools) or "- none"
+        super().__init__(
+            name=EXECUTE_CODE,
+            description=_DESCRIPTION.format(tools=listing),
+            func=func,
+            input_model=_ARGUMENTS,
+            approval_mode="never_require",
+        )
+        self.unknown_calls: dict[str, str] = {}
+
+
 class CodeActProvider(ContextProvider):
     """Gives an agent `execute_code`, and nothing else.
 
@@ -303,14 +318,7 @@ class CodeActProvider(ContextProvider):
             async with one_at_a_time:
                 return render_result(await self._execute(code))
 
-        listing = "\n".join(f"- {line}" for line in self._tools.values()) or "- none"
-        return FunctionTool(
-            name=EXECUTE_CODE,
-            description=_DESCRIPTION.format(tools=listing),
-            func=execute_code,
-            input_model=_ARGUMENTS,
-            approval_mode="never_require",
-        )
+        return ExecuteCodeTool(execute_code, self._tools.values())
 
     async def _execute(self, code: str) -> ExecutionResult:
         self._observe(Execution(self._agent, code, None))
@@ -359,11 +367,17 @@ async def only_model_tools(context: ChatContext, call_next: Callable[[], Awaitab
     Raises:
         ToolSurfaceError: out of the agent's run.
     """
-    check_offered_tools((context.options or {}).get("tools"))
-    corrected = correct_unknown_calls(context.messages)
+    offered = (context.options or {}).get("tools")
+    check_offered_tools(offered)
+    # Without a tool of ours there is no memory of an earlier call, so that the first one is refused.
+    unknown = next((tool.unknown_calls for tool in offered or () if isinstance(tool, ExecuteCodeTool)), None)
+    last_chance_is_over = unknown is None or bool(unknown)
+    _correct_answers(context.messages, unknown or {})
 
     def check(contents: Sequence[Content]) -> None:
-        check_called_tools(contents, corrected=corrected)
+        calls = check_called_tools(contents, first=not last_chance_is_over)
+        if unknown is not None:
+            unknown.update(calls)
 
     def check_response(response: ChatResponse[Any]) -> None:
         for message in response.messages:
@@ -393,28 +407,30 @@ def check_offered_tools(tools: Any) -> None:
         raise ToolSurfaceError(f"the model would see tools that it may not use: {', '.join(sorted(extra))}")
 
 
-def check_called_tools(contents: Sequence[Content], *, corrected: bool = True) -> None:
+def check_called_tools(contents: Sequence[Content], *, first: bool = False) -> dict[str, str]:
     """Raise `ToolSurfaceError` if one of the contents calls anything but a tool that the model may use.
 
-    Until the model was `corrected`, a call that the framework answers with an error is let through.
+    Calls that the framework answers with an error are let through the `first` time, and returned: call id → name.
     """
+    unknown = {}
     for content in contents:
-        if _is_unknown_call(content) and corrected:
-            raise ToolSurfaceError(f"the model called a tool that it may not use: {one_line(content.name or '', 100)}")
-        if content.type != "function_call" and content.type.endswith("_tool_call"):
+        if _is_unknown_call(content):
+            name = one_line(content.name or "", NAME_CHARACTERS)
+            if not first:
+                raise ToolSurfaceError(f"the model called a tool that it may not use: {name}")
+            unknown[content.call_id or ""] = name
+        elif content.type.endswith("_tool_call"):
             raise ToolSurfaceError(f"the model's service ran a tool of its own: {content.type}")
+    return unknown
 
 
-def correct_unknown_calls(messages: Sequence[Message]) -> bool:
-    """Say in the framework's answers to calls of unknown tools which tools there are; whether there is such a call."""
-    contents = [content for message in messages for content in message.contents]
-    unknown = {content.call_id: content.name for content in contents if _is_unknown_call(content)}
-    for content in contents:
-        if content.type == "function_result" and content.call_id in unknown:
-            name = one_line(unknown[content.call_id] or "", 100)
+def _correct_answers(messages: Sequence[Message], unknown: Mapping[str, str]) -> None:
+    """Say in the framework's answers to calls of unknown tools which tools there are."""
+    for content in (content for message in messages for content in message.contents):
+        name = unknown.get(content.call_id or "") if content.type == "function_result" else None
+        if name is not None:
             content.result = _CORRECTION.format(name=name)
             content.items = None
-    return bool(unknown)
 
 
 def _is_unknown_call(content: Content) -> bool:

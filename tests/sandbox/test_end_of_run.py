@@ -1,6 +1,6 @@
 """A run ends as CPython ends: handlers run, what was written is there, and what the code made is finalised.
 
-The oracle is the Python that runs the tests, in a process of its own.
+The programs are in tests/cases/end_of_run.json. The oracle is the Python that runs the tests, in a process of its own.
 """
 
 from __future__ import annotations

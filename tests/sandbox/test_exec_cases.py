@@ -2,8 +2,9 @@
 
 Each case is `[name, code, expect]`. Keys of `expect`: `kind` (or several, with `|`), `exit_code`, `stdout`, `value`,
 `stdout_has`, `stdout_starts`, `stdout_ends`, `stderr_has`, `not_has` (in neither stream), `stdout_bytes` (what was
-printed before it was cut), `files` (all of them, as text), `detail_has`, `within_s`, `next_ok` (the run after it is right), `then` (the case that is run after it),
-`words_differ` (between two runs) and `host_time_within_s` (what is printed, from the host's clock).
+printed before it was cut), `files` (all of them, as text), `detail_has`, `within_s`, `next_ok` (the run after it is
+right), `then` (the case that is run after it), `words_differ` (between two runs) and `host_time_within_s` (what is
+printed, from the host's clock).
 """
 
 from __future__ import annotations

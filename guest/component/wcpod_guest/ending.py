@@ -1,13 +1,14 @@
 """The end of a run, in the order of CPython's: exit handlers, standard streams, what the code made, open files."""
 
 # Functions below look built-in names up in a copy, which no code in the sandbox can change.
-__builtins__ = dict(vars(__import__("builtins")))
+__builtins__ = dict(vars(__import__("builtins")))  # type: ignore[assignment]
 
 import _io
 import atexit
 import builtins
 import gc
 import sys
+from typing import Any
 from weakref import ref
 
 _Exception = BaseException
@@ -29,7 +30,7 @@ _BUFFERS = (_io.TextIOWrapper, (_io.BufferedWriter, _io.BufferedRandom, _io.Buff
 
 
 def finish(code: int, namespace: list[object]) -> int:
-    """Ends a run whose own code is over; its exit code. `namespace` holds an object that otherwise only `__main__` does."""
+    """Ends a run whose own code is over; its exit code. `namespace` holds what otherwise only `__main__` does."""
     if _count_exit_handlers():
         _call_exit_handlers()
     if not all([_flushed("stdout"), _flushed("stderr")]):
@@ -39,7 +40,7 @@ def finish(code: int, namespace: list[object]) -> int:
     return code
 
 
-def _finalise(namespace: ref) -> None:
+def _finalise(namespace: ref[object]) -> None:
     """Lets go of what the code made, in CPython's order, and closes the files that are left."""
     _flush_files()
     _let_go()
@@ -62,11 +63,11 @@ def _call_exit_handlers() -> None:
         sys.unraisablehook = hook
 
 
-def _without_own_frames(arguments: object) -> None:
+def _without_own_frames(arguments: Any) -> None:
     traceback = arguments.exc_traceback
     if traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
-        fields = [arguments.exc_type, arguments.exc_value.with_traceback(None), None, arguments.err_msg, arguments.object]
-        arguments = _UnraisableHookArgs(fields)
+        error = arguments.exc_value.with_traceback(None)
+        arguments = _UnraisableHookArgs([type(error), error, None, arguments.err_msg, arguments.object])
     _default_unraisable_hook(arguments)
 
 
@@ -90,14 +91,14 @@ def _unraisable(error: BaseException, message: str) -> None:
         pass
 
 
-def _type_of_hook_arguments() -> type:
+def _type_of_hook_arguments() -> Any:
     """The type that `sys.unraisablehook` takes; CPython names it nowhere."""
 
     class Failing:
         def __del__(self) -> None:
             raise ValueError
 
-    seen = []
+    seen: list[Any] = []
     sys.unraisablehook = lambda arguments: seen.append(type(arguments))
     Failing()
     sys.unraisablehook = sys.__unraisablehook__
@@ -115,7 +116,7 @@ def _restore_builtins() -> None:
 
 def _let_go() -> None:
     """Lets go of `__main__`, and of the streams and the hooks that the code put in the place of CPython's."""
-    sys.modules["__main__"] = None
+    sys.modules["__main__"] = None  # type: ignore[assignment]
     for name, kept in (("stdin", "__stdin__"), ("stdout", "__stdout__"), ("stderr", "__stderr__")):
         if getattr(sys, name, None) is not getattr(sys, kept, None):
             setattr(sys, name, getattr(sys, kept, None))
@@ -126,7 +127,7 @@ def _let_go() -> None:
             vars(sys).pop(name, None)
 
 
-def _clear(namespace: ref) -> None:
+def _clear(namespace: ref[object]) -> None:
     """Empties a namespace that something outside of it still holds, as CPython does: private names first."""
     for names in _referrers(namespace()):
         if isinstance(names, dict) and names.get("__loader__") is namespace():
@@ -171,4 +172,4 @@ def know_types() -> None:
 
 
 #: Types of objects that go without a trace. A class is none of them: its objects may be hidden from the collector.
-_quiet: set[type] = set()
+_quiet: set[type[object]] = set()

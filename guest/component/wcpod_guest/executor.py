@@ -14,7 +14,7 @@ from importlib.machinery import SourceFileLoader
 from inspect import CO_COROUTINE
 from traceback import TracebackException
 from types import CodeType, ModuleType, TracebackType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from . import ending, relocation, source
 from .host import Host, ToolError, clean
@@ -46,6 +46,7 @@ class Executor:
         self._host = host
         self._streams = streams
         self._at_home = False
+        self._hard_exit: int | None = None
         builtins.call_tool = host.call_tool  # type: ignore[attr-defined]
         builtins.ToolError = ToolError  # type: ignore[attr-defined]
         # An exit of the process would take the interpreter along, and with it the exit code.
@@ -90,7 +91,7 @@ class Executor:
         error.__traceback__ = _without_own_frames(error.__traceback__)
         sys.last_exc = sys.last_value = error
         sys.last_type, sys.last_traceback = type(error), error.__traceback__
-        hook = getattr(sys, "excepthook", self)
+        hook: Any = getattr(sys, "excepthook", self)
         if hook is ending.default_hook:
             self._report(error)
             return 1

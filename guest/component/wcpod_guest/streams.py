@@ -3,6 +3,8 @@
 import io
 import posix
 import sys
+from collections.abc import Buffer
+from typing import Any
 
 _write = posix.write
 
@@ -12,7 +14,7 @@ class _Counted(io.FileIO):
 
     writes = 0
 
-    def write(self, data: object) -> int:
+    def write(self, data: Buffer) -> int:
         self.writes += 1
         return io.FileIO.write(self, data)
 
@@ -65,13 +67,13 @@ class Streams:
             # The code closed the descriptor.
             pass
 
-    def _reaches_descriptor(self, stream: object, text: str) -> bool:
+    def _reaches_descriptor(self, stream: Any, text: str) -> bool:
         """Writes to a stream of the code's own, and says whether that came out at standard error."""
-        raw = self._stderr.buffer
-        before = raw.writes
+        raw: Any = self._stderr.buffer
+        before: int = raw.writes
         try:
             stream.write(text)
             stream.flush()
-            return raw.writes != before or stream.fileno() == 2
+            return bool(raw.writes != before or stream.fileno() == 2)
         except BaseException:
-            return raw.writes != before
+            return bool(raw.writes != before)

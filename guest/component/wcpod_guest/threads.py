@@ -9,6 +9,7 @@ import _thread
 import time
 from importlib import _bootstrap
 from types import SimpleNamespace
+from typing import Any, NoReturn
 
 FOR_EVER = -1
 
@@ -34,12 +35,12 @@ NOT_THE_THREADS_OWN = (WouldWaitForEver, HardExit)
 idents = [_thread.get_ident()]
 
 
-def get_ident():
+def get_ident() -> int:
     """Return a non-zero integer that uniquely identifies the current thread."""
     return idents[-1]
 
 
-def wait(seconds):
+def wait(seconds: float) -> None:
     """Waits for what cannot happen."""
     if seconds < 0:
         raise WouldWaitForEver("would wait for ever: this sandbox has one thread")
@@ -47,7 +48,7 @@ def wait(seconds):
         _sleep(seconds)
 
 
-def _checked(blocking, timeout):
+def _checked(blocking: bool, timeout: float) -> float:
     """How long `acquire` may wait, in seconds."""
     if not blocking:
         if timeout != FOR_EVER:
@@ -63,12 +64,12 @@ def _checked(blocking, timeout):
 class lock:
     """A lock object is a synchronization primitive."""
 
-    __slots__ = ("_held", "__weakref__")
+    __slots__ = ("__weakref__", "_held")
 
-    def __init__(self):
+    def __init__(self) -> None:
         self._held = False
 
-    def acquire(self, blocking=True, timeout=FOR_EVER):
+    def acquire(self, blocking: bool = True, timeout: float = FOR_EVER) -> bool:
         """Lock the lock; whether that succeeded."""
         seconds = _checked(blocking, timeout)
         if self._held:
@@ -78,33 +79,33 @@ class lock:
         self._held = True
         return True
 
-    def release(self):
+    def release(self) -> None:
         """Release the lock."""
         if not self._held:
             raise RuntimeError("release unlocked lock")
         self._held = False
 
-    def locked(self):
+    def locked(self) -> bool:
         """Return whether the lock is held."""
         return self._held
 
-    def __enter__(self):
+    def __enter__(self) -> bool:
         if self._held:
             wait(FOR_EVER)
         self._held = True
         return True
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.release()
 
-    def _at_fork_reinit(self):
+    def _at_fork_reinit(self) -> None:
         self._held = False
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         state = "locked" if self._held else "unlocked"
         return f"<{state} _thread.lock object at {id(self):#x}>"
 
-    def __reduce_ex__(self, _):
+    def __reduce_ex__(self, _: object) -> NoReturn:
         raise TypeError(f"cannot pickle '_thread.{type(self).__name__}' object")
 
     acquire_lock, release_lock, locked_lock = acquire, release, locked
@@ -113,13 +114,13 @@ class lock:
 class RLock:
     """A lock that whoever holds it may take again."""
 
-    __slots__ = ("_owner", "_count", "__weakref__")
+    __slots__ = ("__weakref__", "_count", "_owner")
 
-    def __init__(self):
-        self._owner = None
+    def __init__(self) -> None:
+        self._owner: int | None = None
         self._count = 0
 
-    def acquire(self, blocking=True, timeout=FOR_EVER):
+    def acquire(self, blocking: bool = True, timeout: float = FOR_EVER) -> bool:
         """Lock the lock; whether that succeeded."""
         seconds = _checked(blocking, timeout)
         me = idents[-1]
@@ -131,7 +132,7 @@ class RLock:
         self._count += 1
         return True
 
-    def release(self):
+    def release(self) -> None:
         """Release the lock."""
         if not self._count or self._owner != idents[-1]:
             raise RuntimeError("cannot release un-acquired lock")
@@ -139,36 +140,36 @@ class RLock:
         if not self._count:
             self._owner = None
 
-    def locked(self):
+    def locked(self) -> bool:
         """Return whether the lock is held."""
         return self._count > 0
 
-    def __enter__(self):
+    def __enter__(self) -> bool:
         return self.acquire()
 
-    def __exit__(self, *_):
+    def __exit__(self, *_: object) -> None:
         self.release()
 
-    def _is_owned(self):
+    def _is_owned(self) -> bool:
         return self._count > 0 and self._owner == idents[-1]
 
-    def _recursion_count(self):
+    def _recursion_count(self) -> int:
         return self._count if self._owner == idents[-1] else 0
 
-    def _release_save(self):
+    def _release_save(self) -> tuple[int, int | None]:
         if not self._count:
             raise RuntimeError("cannot release un-acquired lock")
         state = self._count, self._owner
         self._count, self._owner = 0, None
         return state
 
-    def _acquire_restore(self, state):
+    def _acquire_restore(self, state: tuple[int, int | None]) -> None:
         self._count, self._owner = state
 
-    def _at_fork_reinit(self):
+    def _at_fork_reinit(self) -> None:
         self._count, self._owner = 0, None
 
-    def __repr__(self):
+    def __repr__(self) -> str:
         state = "locked" if self._count else "unlocked"
         return f"<{state} _thread.RLock object owner={self._owner or 0} count={self._count} at {id(self):#x}>"
 
@@ -178,10 +179,12 @@ class RLock:
 lock.__module__ = RLock.__module__ = get_ident.__module__ = "_thread"
 
 
-def install():
+def install() -> None:
     """Puts them where `threading` finds them. Imports keep the locks of CPython, which nobody waits for there."""
-    _bootstrap._thread = SimpleNamespace(**vars(_thread))
-    _thread.lock = _thread.LockType = _thread.allocate_lock = _thread.allocate = lock
-    _thread.RLock = RLock
-    _thread.get_ident = get_ident
-    _thread._idents, _thread._wait, _thread._not_the_threads_own = idents, wait, NOT_THE_THREADS_OWN
+    module: Any = _thread
+    bootstrap: Any = _bootstrap
+    bootstrap._thread = SimpleNamespace(**vars(module))
+    module.lock = module.LockType = module.allocate_lock = module.allocate = lock
+    module.RLock = RLock
+    module.get_ident = get_ident
+    module._idents, module._wait, module._not_the_threads_own = idents, wait, NOT_THE_THREADS_OWN

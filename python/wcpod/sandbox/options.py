@@ -10,7 +10,7 @@ from wcpod.sandbox.limits import FetchLimits, Limits
 from wcpod.sandbox.policy import FetchPolicy
 from wcpod.sandbox.result import HostCall
 from wcpod.sandbox.snapshot import Snapshot
-from wcpod.sandbox.tools import Tool
+from wcpod.sandbox.tools import Tools
 
 OnCall = Callable[[HostCall], None]
 OnOutput = Callable[[str, str], None]
@@ -26,7 +26,7 @@ class SandboxOptions(TypedDict, total=False):
     """The URLs that `call_tool("fetch_url", url=...)` may ask for; without one there is no network."""
     fetch_limits: FetchLimits | None
     """Bounds of the fetches; default `FetchLimits()`."""
-    tools: Mapping[str, Tool] | None
+    tools: Tools | None
     """Further functions for `call_tool`, by name or with their own names; sync or async, typed by their annotations."""
     archive: Folder | None
     """Folder of recorded pages that stands in for the network, behind the same policy."""

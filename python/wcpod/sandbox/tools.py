@@ -13,13 +13,13 @@ import json
 import keyword
 import math
 import typing
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn
 
 from wcpod.sandbox.annotations import Reader, Unreadable, reader_of
 
 Tool = Callable[..., Any]
-Tools = Mapping[str, Tool] | Iterable[Tool]
+Tools = Mapping[str, Tool] | Sequence[Tool]
 """Tools by name, or functions that are called by their own names."""
 
 MAX_DEPTH = 64
@@ -201,11 +201,11 @@ def _by_name(tools: Tools | None) -> list[tuple[str, Tool]]:
     """The tools with the names that they are called by, all of them checked."""
     if tools is None:
         return []
+    named: list[tuple[Any, Tool]]
     if isinstance(tools, Mapping):
         named = list(tools.items())
-    elif isinstance(tools, Iterable) and not isinstance(tools, (str, bytes)):
-        listed = list(tools)
-        named = [(getattr(tool, "__name__", None), tool) for tool in listed]
+    elif isinstance(tools, Sequence) and not isinstance(tools, (str, bytes)):
+        named = [(getattr(tool, "__name__", None), tool) for tool in tools]
         for name, tool in named:
             if name is None:
                 raise TypeError(f"the tool {tool!r:.100} has no name of its own: use tools={{'name': tool}}")
