@@ -36,7 +36,7 @@ test-nested: install ## The micro-VM tests under stock KVM inside QEMU's softwar
 guest: $(VENV)/.ready ## Build the guest image from source (GUEST_PACKAGES="beautifulsoup4==4.15.0" adds pure-Python packages)
 	$(BIN)/python guest/build.py --packages "$(GUEST_PACKAGES)"
 
-extension: $(VENV)/.ready ## Build the Rust extension and install the package into .venv
+extension: $(VENV)/.ready papers ## Build the Rust extension and install the package into .venv
 	@echo "extension: building (minutes the first time) ..."
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --release --locked
 	@echo "extension: done"
@@ -79,7 +79,7 @@ audit: ## Licences, sources and duplicates of every crate, by cargo-deny (cargo 
 	cargo deny --manifest-path guest/Cargo.toml check licenses bans sources
 
 # The extension with runs that skip the clean restore; `make install` puts the real one back.
-bench-extension: $(VENV)/.ready guest
+bench-extension: $(VENV)/.ready papers
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --release --locked --features python,bench
 
 bench: bench-extension ## Measure everything, and write the figures into SPECIFICATION.md
@@ -104,6 +104,9 @@ screenshots: install ## Make the pictures in docs/images
 
 soak: install ## 10,000 runs on one sandbox: memory must stay flat
 	$(BIN)/pytest tests/sandbox/test_endurance.py --soak -o timeout=3600
+
+sequences: install ## Random runs, stops, snapshots, forks and threads for SECONDS (60), each from a seed
+	$(BIN)/python tests/sandbox/sequences.py --seconds $(SECONDS)
 
 cpython-tests: install ## Run the whole selection of CPython's own tests, and write the figures into LIMITATIONS.md
 	$(BIN)/python tests/cpython_suite.py

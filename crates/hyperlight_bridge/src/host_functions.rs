@@ -45,6 +45,7 @@ pub(crate) fn register(builder: SandboxBuilder, current: &CurrentRun) -> Sandbox
             if let Some(run) = sleep.get() {
                 let end = Instant::now().checked_add(Duration::from_nanos(ns)).unwrap_or(run.deadline);
                 run.stop.wait_until(end.min(run.deadline));
+                run.note_deadline();
             }
             ns
         })
@@ -183,10 +184,10 @@ fn counted(run: &Arc<ActiveRun>, name: &str, answer: impl FnOnce(Option<Answer>)
 }
 
 fn left_behind(run: &ActiveRun) -> Answer {
+    run.note_deadline();
     let (status, message) = match run.stop.reason() {
         Some(StopReason::TimedOut) => (CallStatus::Timeout, "the run's time limit has passed"),
         Some(_) => (CallStatus::Cancelled, "the run was cancelled"),
-        None if Instant::now() >= run.deadline => (CallStatus::Timeout, "the run's time limit has passed"),
         None => (CallStatus::Error, "the host function failed"),
     };
     Answer { status, ..Answer::error("TimeoutError", message.to_owned()) }

@@ -284,6 +284,14 @@ impl ActiveRun {
         Err(OverLimit { limit: self.host_calls, is_first })
     }
 
+    /// After a wait in a host call: a run whose limit passed meanwhile has timed out, also if the guest ends by itself
+    /// before it is interrupted.
+    pub fn note_deadline(&self) {
+        if Instant::now() >= self.deadline {
+            self.stop.note(StopReason::TimedOut);
+        }
+    }
+
     pub fn end_call(&self, record: CallRecord) {
         if let (Some(audit), Some(fetch)) = (&self.services.audit, &record.fetch)
             && let Err(error) = audit.append(fetch)

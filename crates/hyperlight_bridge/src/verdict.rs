@@ -35,8 +35,16 @@ impl Verdict {
 /// guest has one.
 pub(crate) fn judge(called: Result<Vec<u8>, HyperlightError>, stopped: Option<StopReason>) -> Verdict {
     match called {
-        Ok(record) => Outcome::decode(&record)
-            .map_or_else(|malformed| Verdict::ended(Kind::Crash, &malformed.to_string()), of_outcome),
+        Ok(record) => {
+            let outcome = Outcome::decode(&record);
+            let verdict =
+                outcome.map_or_else(|malformed| Verdict::ended(Kind::Crash, &malformed.to_string()), of_outcome);
+            // A guest that was told to end may do so by itself before it is interrupted.
+            match stopped {
+                Some(_) => Verdict { files: verdict.files, peak_memory: verdict.peak_memory, ..of_stop(stopped) },
+                None => verdict,
+            }
+        }
         Err(HyperlightError::ExecutionCanceledByHost()) => of_stop(stopped),
         Err(HyperlightError::GuestAborted(_, message)) => {
             let kind = if message.starts_with("out of scratch memory") {
@@ -140,6 +148,9 @@ mod tests {
         assert_eq!(kind(Ok(record(0, 1, 0)), None), "ok");
         assert_eq!(kind(Ok(record(1, 0, 1)), None), "crash");
         assert_eq!(kind(Ok(vec![9]), None), "crash");
+        // It ended by itself, but was told to.
+        assert_eq!(kind(Ok(record(0, 0, 1)), Some(StopReason::TimedOut)), "timeout");
+        assert_eq!(kind(Ok(record(0, 0, 0)), Some(StopReason::HostCalls)), "crash");
         assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::TimedOut)), "timeout");
         assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::Cancelled)), "cancelled");
         let aborted = |text: &str| Err(HyperlightError::GuestAborted(11, text.into()));
