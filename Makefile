@@ -5,6 +5,9 @@ BIN := $(VENV)/bin
 IMAGE := python/wcpod/guest/python-guest.bin
 EXTRAS := podcast foundry openai devui otel mcp
 SECONDS ?= 60
+BASE_PYTHON ?= 3.12
+IMAGE_EXTRAS ?= podcast,foundry,openai,otel
+TAG ?= wcpod
 export PATH := $(CURDIR)/$(BIN):$(PATH)
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -59,6 +62,17 @@ papers: $(VENV)/.ready guest ## Write the licence texts and the bill of material
 wheel: $(VENV)/.ready guest papers ## Build the wheel into dist/
 	rm -f dist/wcpod-*.whl dist/wcpod-*.tar.gz
 	$(BIN)/maturin build --release --locked --out dist
+
+image: wheel ## Build the container image (BASE=NAME@sha256:DIGEST, a Linux with the Python that BASE_PYTHON names)
+	@echo "$(BASE)" | grep -Eq '@sha256:[0-9a-f]{64}$$' || { echo "image: pin the base by its digest: BASE=NAME@sha256:..."; exit 1; }
+	rm -rf dist/wheelhouse
+	$(BIN)/pip download --quiet --only-binary=:all: --python-version $(BASE_PYTHON) --constraint constraints.txt \
+	  --dest dist/wheelhouse "$$(echo dist/wcpod-*.whl)[$(IMAGE_EXTRAS)]"
+	podman build --network none --ignorefile .containerignore --file deploy/Containerfile \
+	  --build-arg BASE=$(BASE) --build-arg EXTRAS=$(IMAGE_EXTRAS) --tag $(TAG) .
+
+test-container: wheel ## Build the container image on a bare Debian and run it, and the pods of deploy/kubernetes (root, podman, runc)
+	$(BIN)/pytest deploy/tests -o timeout=900
 
 wheel-check: wheel ## Try the wheel in an empty environment of every CPython of this machine
 	$(BIN)/python tools/wheel_check.py dist/wcpod-*.whl
