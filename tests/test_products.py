@@ -15,6 +15,7 @@ from markdown_it import MarkdownIt
 
 from canned_runtime import CannedRuntime, host_call
 from scripted_model import ANY_LENGTH, scripted_model
+from wcpod.exceptions import PipelineError
 from wcpod.podcast.audio import Audio, AudioNotInstalled, load_narrator
 from wcpod.podcast.day_folder import DayFolder
 from wcpod.podcast.feed import BaseAddressError, base_address, feed_of
@@ -167,3 +168,27 @@ def test_products_are_saved_with_the_episode_and_go_with_it(tmp_path: Path) -> N
     write(tmp_path, Products())
     assert not (folder / "260615.mp3").exists()
     assert not (folder / "260615.rss.xml").exists()
+
+
+def raise_value_error(script: str) -> Audio:
+    raise ValueError(f"no voice today for {len(script)} characters")
+
+
+def test_an_audio_plug_in_that_fails_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PipelineError) as raised:
+        write(tmp_path, Products(narrator=raise_value_error))
+    assert str(raised.value).startswith("the audio plug-in failed: ValueError: no voice today for ")
+    with pytest.raises(PipelineError) as raised:
+        write(tmp_path, Products(narrator=lambda _script: b"mp3"))  # type: ignore[arg-type]
+    assert str(raised.value) == "the audio plug-in returned bytes, not wcpod.podcast.audio.Audio"
+    assert not (tmp_path / "260615").exists()
+
+
+def test_an_audio_plug_in_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = EntryPoints([EntryPoint("broken", "no_such_module:narrate", "wcpod.audio")])
+    monkeypatch.setattr("wcpod.podcast.audio.entry_points", lambda group: found.select(group=group))
+    with pytest.raises(AudioNotInstalled) as raised:
+        load_narrator("broken")
+    assert str(raised.value) == (
+        "the audio plug-in 'broken' cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -58,7 +59,8 @@ def test_without_a_recording_span_nothing_is_added() -> None:
     assert traced_host_calls(None) is None
 
 
-def test_the_span_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def spans_of(call: Any, monkeypatch: pytest.MonkeyPatch) -> tuple[Any, Any]:
+    """The span of an execution and that of a call in it."""
     from opentelemetry import trace
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -69,31 +71,67 @@ def test_the_span_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
     provider.add_span_processor(SimpleSpanProcessor(kept))
     monkeypatch.setattr(trace, "get_tracer", provider.get_tracer)
     told: list[Any] = []
-    with provider.get_tracer("test").start_as_current_span("execute_tool execute_code") as parent:
+    with provider.get_tracer("test").start_as_current_span("execute_tool execute_code"):
         on_call = traced_host_calls(told.append)
     assert on_call is not None
-    call = host_call("blocked", agent="SearchAgent", reason="not on the allow-list")
     thread = threading.Thread(target=on_call, args=(call,))  # as the sandbox does, with no context
     thread.start()
     thread.join()
     provider.shutdown()
     assert told == [call]
-    _, span = kept.get_finished_spans()
+    parent, span = kept.get_finished_spans()
+    return parent, span
+
+
+def test_the_span_of_a_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("ENABLE_SENSITIVE_DATA", raising=False)
+    parent, span = spans_of(host_call("error", agent="SearchAgent", reason="no customer 4111"), monkeypatch)
     assert span.name == "execute_tool fetch_url"
     assert span.parent is not None
-    assert span.parent.span_id == parent.get_span_context().span_id
+    assert span.parent.span_id == parent.context.span_id
     assert (span.end_time or 0) - (span.start_time or 0) == 100_000_000
-    assert (span.status.status_code.name, span.status.description) == ("ERROR", "not on the allow-list")
+    assert (span.status.status_code.name, span.status.description) == ("ERROR", None)
     assert dict(span.attributes or {}) == {
         "gen_ai.operation.name": "execute_tool",
         "gen_ai.tool.name": "fetch_url",
         "gen_ai.agent.name": "SearchAgent",
-        "wcpod.host_call.status": "blocked",
-        "url.full": "https://www.bbc.com/sport/football/world-cup",
+        "wcpod.host_call.status": "error",
+        "server.address": "www.bbc.com",
         "http.response.status_code": 200,
         "wcpod.fetch.bytes": 1,
         "wcpod.fetch.sha256": "0" * 64,
     }
+
+
+SECRET = "SECRET"
+
+
+def _with_secrets() -> list[Any]:
+    call = host_call("blocked", agent="A", reason=f"the text {SECRET} of an error")
+    fetch = call.fetch
+    assert fetch is not None
+    urls = (f"https://www.bbc.com/x?token={SECRET}", f"https://{SECRET}.evil.com/{SECRET}")
+    fetches = [
+        dataclasses.replace(fetch, url=urls[0], final_url=urls[0], title=SECRET, reason=SECRET),
+        dataclasses.replace(fetch, url=urls[1], final_url=urls[1], host=f"{SECRET}.evil.com", decision="block"),
+    ]
+    calls = [dataclasses.replace(call, fetch=fetch) for fetch in fetches]
+    names = [f"what was read: {SECRET}", SECRET * 20_000, f"{SECRET}\n", ""]
+    return calls + [dataclasses.replace(call, name=name, fetch=None) for name in names]
+
+
+@pytest.mark.parametrize("call", _with_secrets(), ids=range(6))
+@pytest.mark.parametrize("switch", [None, "false", "true"])
+def test_nothing_that_was_said_or_read_is_exported_unless_asked_for(
+    call: Any, switch: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if switch is None:
+        monkeypatch.delenv("ENABLE_SENSITIVE_DATA", raising=False)
+    else:
+        monkeypatch.setenv("ENABLE_SENSITIVE_DATA", switch)
+    exported = spans_of(call, monkeypatch)[1].to_json()
+    assert (SECRET in exported) is (switch == "true")
+    assert len(exported) < 10_000
 
 
 @pytest.mark.microvm

@@ -140,3 +140,58 @@ def test_inputs_take_the_place_of_those_that_were_captured(sandbox: Sandbox) -> 
     with Sandbox(snapshot=sandbox.snapshot(of_last_run=True)) as made:
         assert made.run(show).stdout == "old\n"
         assert made.run(show, inputs={"a.txt": b"new"}).stdout == "new\n"
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "device"])
+def test_the_note_of_what_was_checked_is_a_plain_file_or_not_read(saved: Path, tmp_path: Path, kind: str) -> None:
+    """A state out of an archive can hold anything under that name."""
+    folder = copied(saved, tmp_path / "state")
+    note, precious = folder / "checked.json", tmp_path / "precious"
+    precious.write_text("mine")
+    note.unlink(missing_ok=True)
+    if kind == "pipe":
+        os.mkfifo(note)
+    else:
+        note.symlink_to(precious if kind == "link" else "/dev/zero")
+    with Sandbox(snapshot=Snapshot.load(folder)) as made:
+        assert made.run("print(1)").stdout == "1\n"
+    assert precious.read_text() == "mine"
+    assert note.is_file()
+    assert not note.is_symlink()
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770])
+def test_a_folder_whose_parent_others_may_write_to_is_refused(saved: Path, tmp_path: Path, mode: int) -> None:
+    above = tmp_path / "above"
+    above.mkdir()
+    folder = copied(saved, above / "state")
+    above.chmod(mode)
+    with pytest.raises(SnapshotError, match=r"others may write to .*above, above it"):
+        Snapshot.load(folder)
+    above.chmod(mode | 0o1000)
+    Snapshot.load(folder)
+
+
+def test_a_cache_among_other_things_leaves_them_alone(tmp_path: Path) -> None:
+    names = [f"project-{number}" for number in range(8)]
+    for number, name in enumerate(names):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "thesis.txt").write_text("years of work")
+        os.utime(tmp_path / name, (1e9 + number, 1e9 + number))
+    (tmp_path / "link").symlink_to("/etc")
+    program = "from wcpod import Sandbox; print(Sandbox().run('print(1)').stdout)"
+    environment = {**os.environ, CACHE_VARIABLE: str(tmp_path)}
+    subprocess.run([sys.executable, "-c", program], env=environment, check=True)
+    assert all((tmp_path / name / "thesis.txt").read_text() == "years of work" for name in names)
+    assert len(list(tmp_path.iterdir())) == len(names) + 2  # and one state
+
+
+def test_a_cache_that_others_may_write_to_is_not_used(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o777)
+    program = "from wcpod import Sandbox; print(Sandbox().run('print(1)').stdout, end='')"
+    environment = {**os.environ, CACHE_VARIABLE: str(shared / "states")}
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == "1\n"
+    assert list(shared.iterdir()) == []

@@ -8,7 +8,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -19,6 +19,7 @@ use url::Url;
 use crate::answer::Answer;
 use crate::audit::hex_sha256;
 use crate::decompress::Cut;
+use crate::plain_file;
 use crate::stop::Stop;
 use crate::target::Target;
 
@@ -90,7 +91,7 @@ impl Archive {
         let path = folder.join(INDEX);
         let failed = |source| ArchiveError::Io { path: path.clone(), source };
         let folder = folder.canonicalize().map_err(failed)?;
-        let mut index = BufReader::new(File::open(&path).map_err(failed)?);
+        let mut index = BufReader::new(plain_file::read(&path).map_err(failed)?);
         let mut entries = HashMap::new();
         for number in 1.. {
             let mut line = Vec::new();
@@ -138,7 +139,7 @@ impl Archive {
         if !path.starts_with(&self.folder) {
             return Err(Stop::failed(format!("the archive's file {name:?} leaves the archive")));
         }
-        Ok(Box::new(File::open(path).map_err(failed)?))
+        Ok(Box::new(plain_file::read(&path).map_err(failed)?))
     }
 }
 
@@ -171,7 +172,7 @@ impl Recorder {
         let pages = folder.join("pages");
         fs::create_dir_all(&pages).map_err(|error| failed(&pages, error))?;
         let path = folder.join(INDEX);
-        let index = OpenOptions::new().create(true).append(true).open(&path).map_err(|error| failed(&path, error))?;
+        let index = plain_file::append(&path).map_err(|error| failed(&path, error))?;
         Ok(Self { folder: folder.to_owned(), index: Mutex::new(index) })
     }
 
@@ -199,7 +200,7 @@ impl Recorder {
         let thread = format!("{:?}", std::thread::current().id());
         let thread: String = thread.chars().filter(char::is_ascii_digit).collect();
         let unfinished = path.with_extension(format!("{}-{thread}.part", std::process::id()));
-        fs::write(&unfinished, body)?;
+        plain_file::write(&unfinished)?.write_all(body)?;
         fs::rename(&unfinished, &path)
     }
 }
@@ -300,6 +301,36 @@ mod tests {
             archive.answer(&target("https://bbc.com/")).err(),
             Some(Stop::failed("the archive's file \"link\" leaves the archive"))
         );
+    }
+
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let folder = folder("{\"url\": \"https://bbc.com/\", \"status\": 200, \"file\": \"pipe\"}");
+        make_pipe(&folder.path().join("pipe"));
+        let archive = Archive::open(folder.path()).expect("archive");
+        assert_eq!(
+            archive.answer(&target("https://bbc.com/")).err(),
+            Some(Stop::failed("the archive's file \"pipe\" cannot be read: it is no plain file"))
+        );
+        for open in [|path: &Path| Archive::open(path).err(), |path: &Path| Recorder::open(path).err()] {
+            let index = folder.path().join(INDEX);
+            fs::remove_file(&index).expect("index");
+            make_pipe(&index);
+            assert!(open(folder.path()).is_some(), "a pipe as the index");
+        }
+    }
+
+    fn make_pipe(path: &Path) {
+        let made = std::process::Command::new("mkfifo").arg(path).status().expect("mkfifo");
+        assert!(made.success());
+    }
+
+    #[test]
+    fn what_is_recorded_goes_through_no_link() {
+        let outside = tempfile::NamedTempFile::new().expect("file");
+        let folder = tempfile::tempdir().expect("folder");
+        std::os::unix::fs::symlink(outside.path(), folder.path().join(INDEX)).expect("link");
+        assert!(Recorder::open(folder.path()).is_err());
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The operator's file of fetches: one JSON line for each.
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use crate::audit::AuditRecord;
+use crate::plain_file;
 
 /// Appends whole lines, from any thread.
 #[derive(Debug)]
@@ -43,7 +44,7 @@ impl AuditLog {
     }
 
     fn write(&self, line: &[u8]) -> io::Result<()> {
-        OpenOptions::new().append(true).create(true).open(&self.path)?.write_all(line)
+        plain_file::append(&self.path)?.write_all(line)
     }
 
     fn failed(&self, source: io::Error) -> AuditLogError {
@@ -99,5 +100,19 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let error = AuditLog::open(folder.path()).unwrap_err().to_string();
         assert!(error.starts_with(&format!("the audit file {} could not be written: ", folder.path().display())));
+    }
+
+    #[test]
+    fn no_link_is_followed_and_no_pipe_is_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let (link, pipe, precious) = (folder.path().join("link"), folder.path().join("pipe"), folder.path().join("x"));
+        fs::write(&precious, "mine").unwrap();
+        std::os::unix::fs::symlink(&precious, &link).unwrap();
+        assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        for (path, reason) in [(&link, "it is a link"), (&pipe, "it is no plain file")] {
+            let error = AuditLog::open(path).unwrap_err().to_string();
+            assert_eq!(error, format!("the audit file {} could not be written: {reason}", path.display()));
+        }
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "mine");
     }
 }

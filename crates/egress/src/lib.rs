@@ -39,6 +39,7 @@ mod limits;
 mod media_type;
 mod outline;
 mod page;
+mod plain_file;
 mod policy;
 mod redirect;
 mod resolve;

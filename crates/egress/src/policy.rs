@@ -245,11 +245,29 @@ fn continues(path: &str, prefix: &str) -> bool {
     path.strip_prefix(prefix).is_some_and(|rest| rest.is_empty() || prefix.ends_with('/') || rest.starts_with('/'))
 }
 
-/// True when a server that decodes once more, or strips `;` parameters, might see other segments.
+/// True when a server that decodes once more, strips `;` parameters, or takes other characters for dots and slashes, might
+/// see other segments.
 fn hides_segments(path: &str) -> bool {
-    let lower = path.to_ascii_lowercase();
-    let escaped = ["%2f", "%5c", "%2e", "%25", "%00"].iter().any(|hidden| lower.contains(hidden));
-    escaped || lower.split('/').any(|segment| segment.starts_with("..;"))
+    let mut decoded = Vec::with_capacity(path.len());
+    let mut bytes = path.bytes();
+    while let Some(byte) = bytes.next() {
+        if byte != b'%' {
+            decoded.push(byte);
+            continue;
+        }
+        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+        let (Some(high), Some(low)) = (digit(bytes.next()), digit(bytes.next())) else { return true };
+        match u8::try_from(high * 16 + low) {
+            Ok(b'/' | b'\\' | b'.' | b'%' | 0..0x20 | 0x7f) | Err(_) => return true,
+            Ok(byte) => decoded.push(byte),
+        }
+    }
+    // Bytes that are not UTF-8 may be an overlong dot.
+    let Ok(decoded) = String::from_utf8(decoded) else { return true };
+    let imitation = |character| {
+        matches!(character, '\u{ff0e}' | '\u{ff0f}' | '\u{ff3c}' | '\u{2024}' | '\u{2025}' | '\u{2215}' | '\u{2044}')
+    };
+    decoded.contains(imitation) || decoded.split('/').any(|segment| segment.trim_start().starts_with(".."))
 }
 
 #[cfg(test)]
@@ -297,6 +315,9 @@ mod tests {
         for url in ["/sport", "/sport/", "/sport/football", "/news/", "/news/x"] {
             assert!(policy.check(&format!("https://bbc.com{url}")).allowed, "{url}");
         }
+        for url in ["/sport/world%20cup", "/sport/%E4%B8%96;x=1", "/sport/a..b/.x"] {
+            assert!(policy.check(&format!("https://bbc.com{url}")).allowed, "{url}");
+        }
         for url in ["/", "/sports", "/news", "/sport/../x", "/sport/%2e%2e/x", "/SPORT"] {
             assert_eq!(
                 reason(&policy, &format!("https://bbc.com{url}")),
@@ -304,7 +325,22 @@ mod tests {
                 "{url}"
             );
         }
-        for url in ["/sport/..%2fx", "/sport/%252e/x", "/sport/..;/x", "/sport/%5cx"] {
+        for url in [
+            "/sport/..%2fx",
+            "/sport/%252e/x",
+            "/sport/..;/x",
+            "/sport/%5cx",
+            "/sport/..%3b/news",
+            "/sport/%c0%ae%c0%ae/news",
+            "/sport/\u{ff0e}\u{ff0e}/news",
+            "/sport/%ef%bc%8e%ef%bc%8e/news",
+            "/sport/..%20/news",
+            "/sport/%20../news",
+            "/sport/..%09/news",
+            "/sport/%%32%65/news",
+            "/sport/%0a",
+            "/sport/%",
+        ] {
             assert_eq!(
                 reason(&policy, &format!("https://bbc.com{url}")),
                 "the path hides a '/', a '.' or a '%' behind a percent sign (host bbc.com)",
@@ -356,6 +392,21 @@ mod tests {
             assert!(matches!(FetchPolicy::bbc().with_paths([path]), Err(PolicyError::BadPath { .. })), "{path}");
         }
         assert_eq!(FetchPolicy::bbc().with_max_url_bytes(0), Err(PolicyError::BadUrlBound));
+    }
+
+    #[test]
+    fn a_host_in_other_letters_is_refused_with_its_ascii_form() {
+        let policy = FetchPolicy::new(["xn--r8jz45g.jp"]).expect("policy");
+        assert!(policy.check("https://xn--r8jz45g.jp/").allowed);
+        let why = "the host contains letters that are not ASCII and may imitate another host";
+        assert_eq!(
+            reason(&policy, "https://\u{4f8b}\u{3048}.jp/"),
+            format!("{why}; its ASCII form is xn--r8jz45g.jp (host \u{4f8b}\u{3048}.jp)")
+        );
+        // No form is named that a reader would take for another host.
+        assert_eq!(reason(&policy, "https://\u{ff42}bc.com/"), format!("{why} (host \u{ff42}bc.com)"));
+        let error = FetchPolicy::new(["\u{4f8b}\u{3048}.jp"]).expect_err("not ASCII").to_string();
+        assert!(error.contains("its ASCII form is xn--r8jz45g.jp"), "{error}");
     }
 
     #[test]

@@ -50,7 +50,7 @@ impl Target {
 /// Reads `raw` twice, with the strict splitter and the `url` crate, and gives the target only when
 /// both readings agree on it.
 pub(crate) fn agree(raw: &str) -> Result<Target, Refused> {
-    let strict = authority::split(raw)?;
+    let strict = authority::split(raw).map_err(|malformed| with_ascii_form(malformed, raw))?;
     let disagree = || Refused {
         reason: format!("two readings of the URL disagree, so it is refused (host {})", strict.host),
         host: Some(strict.host.clone()),
@@ -64,6 +64,17 @@ pub(crate) fn agree(raw: &str) -> Result<Target, Refused> {
         return Err(disagree());
     }
     Ok(Target { url, host: strict.host })
+}
+
+/// A host in other letters is refused; that it has an ASCII form helps whoever meant it.
+fn with_ascii_form(mut malformed: Malformed, raw: &str) -> Malformed {
+    if malformed.host.as_ref().is_some_and(|host| !host.is_ascii())
+        && let Ok(url) = Url::parse(raw)
+        && let Some(host) = url.host_str().filter(|host| host.split('.').any(|label| label.starts_with("xn--")))
+    {
+        malformed.reason = format!("{}; its ASCII form is {host}", malformed.reason);
+    }
+    malformed
 }
 
 #[cfg(test)]

@@ -17,14 +17,15 @@ pub enum BridgeError {
     },
     /// `/dev/kvm` is there but may not be opened.
     #[error(
-        "no permission to use the hypervisor: {device} cannot be opened for reading and writing ({source}). Add the \
-         user to its group (sudo usermod -aG kvm $USER, then log in again), or hand the device to the container"
+        "no permission to use the hypervisor: {device} cannot be opened for reading and writing ({source}). {advice}"
     )]
     NoPermission {
         /// The device.
         device: PathBuf,
         /// What opening it said.
         source: io::Error,
+        /// What to do, one sentence.
+        advice: String,
     },
     /// The guest image cannot be read.
     #[error("the guest image {path} cannot be read ({source}). Build it with `make guest`, or install the wheel anew")]

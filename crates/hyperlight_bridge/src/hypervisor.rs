@@ -2,6 +2,7 @@
 use std::fmt;
 use std::fs::{self, OpenOptions};
 use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -52,8 +53,33 @@ impl Hypervisor {
             Err(error) if error.kind() == ErrorKind::NotFound => {
                 Err(BridgeError::NoHypervisor { device: device.to_owned() })
             }
-            Err(source) => Err(BridgeError::NoPermission { device: device.to_owned(), source }),
+            Err(source) => {
+                let advice = way_in(device, &fs::read_to_string("/etc/group").unwrap_or_default());
+                Err(BridgeError::NoPermission { device: device.to_owned(), source, advice })
+            }
         }
+    }
+}
+
+/// How a user gets to open the device, by who may: `groups` is the content of `/etc/group`.
+fn way_in(device: &Path, groups: &str) -> String {
+    let container = "in a container, hand the device to it";
+    let Ok(metadata) = fs::metadata(device) else { return format!("Look at its folder's permissions; {container}") };
+    let (mode, id) = (metadata.mode() & 0o777, metadata.gid().to_string());
+    let group = groups.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == id).then_some(name)
+    });
+    match group {
+        Some(group) if mode & 0o060 == 0o060 && id != "0" => {
+            format!("Add the user to its group (sudo usermod -aG {group} $USER, then log in again); {container}")
+        }
+        _ => format!(
+            "Only its owner may (mode {mode:04o}): sudo setfacl -m u:$USER:rw {} lets the user in until the next boot, a \
+             udev rule for good; {container}",
+            device.display()
+        ),
     }
 }
 
@@ -87,6 +113,31 @@ mod tests {
             let forbidden = Hypervisor::detect_at(Path::new("/"), absent);
             assert!(matches!(forbidden, Err(BridgeError::NoPermission { .. })));
         });
+    }
+
+    #[test]
+    fn the_way_in_depends_on_who_may_open_the_device() {
+        use std::os::unix::fs::PermissionsExt;
+
+        let device = std::env::temp_dir().join(format!("wcpod-device-{}", std::process::id()));
+        fs::write(&device, "").unwrap();
+        let advice = |mode: u32, groups: &str| {
+            fs::set_permissions(&device, fs::Permissions::from_mode(mode)).unwrap();
+            way_in(&device, groups)
+        };
+        let id = fs::metadata(&device).unwrap().gid();
+        let groups = format!("other:x:4999:\nvirt:x:{id}:someone\n");
+        let owner_only =
+            format!("Only its owner may (mode 0600): sudo setfacl -m u:$USER:rw {} lets", device.display());
+        assert!(advice(0o600, &groups).starts_with(&owner_only));
+        assert!(advice(0o600, "").starts_with(&owner_only));
+        if id == 0 {
+            assert!(advice(0o660, &groups).starts_with("Only its owner may (mode 0660)"));
+        } else {
+            assert!(advice(0o660, &groups).starts_with("Add the user to its group (sudo usermod -aG virt $USER,"));
+        }
+        fs::remove_file(&device).unwrap();
+        assert!(way_in(&device, "").starts_with("Look at its folder's permissions"));
     }
 
     #[test]

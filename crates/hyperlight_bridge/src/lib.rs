@@ -7,7 +7,7 @@
 //! | `micro_vm` | restore, run, capture; what the last run left |
 //! | `machine` | one virtual machine of Hyperlight |
 //! | `boot` | from the image to the clean state |
-//! | `snapshot`, `snapshot_cache` | clean states, in memory, on disk, kept between processes |
+//! | `snapshot`, `snapshot_cache`, `state_folder` | clean states, in memory, on disk, kept between processes |
 //! | `prepared` | what the guest makes of a clean state before a run, written by the host |
 //! | `page_tables` | whether a run left them as an honest guest does |
 //! | `scratch` | the guest's scratch memory, reached from this process |
@@ -48,6 +48,7 @@ pub mod sandbox_thread;
 mod scratch;
 pub mod snapshot;
 pub mod snapshot_cache;
+mod state_folder;
 pub mod stop;
 pub mod tool_calls;
 mod verdict;

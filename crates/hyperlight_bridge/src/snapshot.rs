@@ -4,10 +4,8 @@
 //! used only when nobody else can have written to it. Its content is checked against its digests when it is loaded for the
 //! first time and whenever size, time or identity of a file has changed since; in between loading maps the files and reads
 //! only what is needed.
-use std::collections::BTreeMap;
-use std::fs::{self, Metadata};
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::fs;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use hyperlight_host::sandbox::snapshot::{OciTag, Snapshot as Memory};
@@ -17,13 +15,12 @@ use crate::error::BridgeError;
 use crate::guest_image::INTERFACE_VERSION;
 use crate::hypervisor::Hypervisor;
 use crate::prepared::Prepared;
+use crate::state_folder::StateFolder;
 
 /// Namespace of our metadata.
 const NAMESPACE: &str = "wcpod-v1";
 /// Name of the one snapshot in a layout.
-const TAG: &str = "clean";
-/// What was seen of the files when their digests were last checked.
-const CHECKED: &str = "checked.json";
+pub(crate) const TAG: &str = "clean";
 
 /// What is known of a snapshot besides its memory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -94,8 +91,9 @@ impl Snapshot {
         }
         let described = self.memory.with_metadata(NAMESPACE, &self.facts).map_err(|error| failed(error.to_string()))?;
         described.save(folder, &tag()?).map_err(|error| failed(error.to_string()))?;
-        let seen = look_at(folder).map_err(failed)?;
-        remember(folder, &seen);
+        let written = StateFolder::open(folder).map_err(failed)?;
+        let seen = written.look().map_err(failed)?;
+        written.remember(&seen);
         Ok(())
     }
 
@@ -105,9 +103,11 @@ impl Snapshot {
     /// [`BridgeError::SnapshotRefused`], with the reason.
     pub fn load(folder: &Path) -> Result<Self, BridgeError> {
         let refused = |reason: String| BridgeError::SnapshotRefused { path: folder.to_owned(), reason };
-        let seen = look_at(folder).map_err(refused)?;
-        let unchanged = remembered(folder).is_some_and(|checked| checked == seen);
-        let memory = if unchanged { Memory::load(folder, tag()?) } else { Memory::checked_load(folder, tag()?) };
+        let kept = StateFolder::open(folder).map_err(refused)?;
+        let seen = kept.look().map_err(refused)?;
+        let unchanged = kept.remembered().is_some_and(|checked| checked == seen);
+        let load = if unchanged { Memory::load } else { Memory::checked_load };
+        let memory = load(kept.path(), tag()?);
         let memory = memory.map_err(|error| refused(error.to_string()))?;
         let facts = memory
             .metadata::<Facts>(NAMESPACE)
@@ -126,7 +126,7 @@ impl Snapshot {
             return Err(refused(format!("it was made on {}, this machine has {hypervisor}", facts.hypervisor)));
         }
         if !unchanged {
-            remember(folder, &seen);
+            kept.remember(&seen);
         }
         Ok(Self::new(Arc::new(memory), facts))
     }
@@ -134,59 +134,4 @@ impl Snapshot {
 
 fn tag() -> Result<OciTag, BridgeError> {
     OciTag::new(TAG).map_err(|error| BridgeError::SnapshotFailed { reason: error.to_string() })
-}
-
-/// Size, modification time in nanoseconds, and inode of each file.
-type Seen = BTreeMap<PathBuf, (u64, i128, u64)>;
-
-/// Every file of a layout, after making sure that only this user can have written to it.
-fn look_at(folder: &Path) -> Result<Seen, String> {
-    let mut seen = Seen::new();
-    let mut pending = vec![folder.to_owned()];
-    while let Some(current) = pending.pop() {
-        only_ours(&current, &describe(&current)?)?;
-        let entries = fs::read_dir(&current).map_err(|error| format!("{}: {error}", current.display()))?;
-        for entry in entries {
-            let path = entry.map_err(|error| error.to_string())?.path();
-            let metadata = describe(&path)?;
-            if metadata.is_dir() {
-                pending.push(path);
-            } else if path.file_name().is_none_or(|name| name != CHECKED) {
-                only_ours(&path, &metadata)?;
-                let time = i128::from(metadata.mtime()) * 1_000_000_000 + i128::from(metadata.mtime_nsec());
-                let name = path.strip_prefix(folder).unwrap_or(&path).to_owned();
-                seen.insert(name, (metadata.len(), time, metadata.ino()));
-            }
-        }
-    }
-    Ok(seen)
-}
-
-fn describe(path: &Path) -> Result<Metadata, String> {
-    fs::symlink_metadata(path).map_err(|error| format!("{}: {error}", path.display()))
-}
-
-fn only_ours(path: &Path, metadata: &Metadata) -> Result<(), String> {
-    let own = fs::metadata("/proc/self").map(|process| process.uid()).unwrap_or(u32::MAX);
-    if metadata.uid() != own {
-        return Err(format!("{} belongs to another user", path.display()));
-    }
-    if metadata.mode() & 0o022 != 0 {
-        return Err(format!("others may write to {}", path.display()));
-    }
-    if !metadata.is_dir() && !metadata.is_file() {
-        return Err(format!("{} is not a plain file", path.display()));
-    }
-    Ok(())
-}
-
-fn remember(folder: &Path, seen: &Seen) {
-    // Not being able to is no fault: the next load checks again.
-    if let Ok(text) = serde_json::to_vec(seen) {
-        let _ = fs::write(folder.join(CHECKED), text);
-    }
-}
-
-fn remembered(folder: &Path) -> Option<Seen> {
-    serde_json::from_slice(&fs::read(folder.join(CHECKED)).ok()?).ok()
 }

@@ -15,10 +15,13 @@ use crate::error::BridgeError;
 use crate::guest_image::INTERFACE_VERSION;
 use crate::hypervisor::Hypervisor;
 use crate::run::VmSize;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, TAG};
+use crate::state_folder;
 
 /// Folders that are kept; the oldest go first.
 const KEPT: usize = 4;
+/// Bytes of a hash that name a folder, in hexadecimal.
+const KEY_BYTES: usize = 12;
 
 /// A folder with clean states.
 #[derive(Debug, Clone)]
@@ -37,14 +40,14 @@ impl SnapshotCache {
     #[must_use]
     pub fn find(&self, image: &Path, size: VmSize) -> Option<Snapshot> {
         let place = self.folder.join(key(image, size)?);
-        if !place.exists() {
+        if !place.exists() || state_folder::nobody_else_decides(&place).is_err() {
             return None;
         }
         match Snapshot::load(&place) {
             Ok(snapshot) if snapshot.facts().memory_bytes == size.memory_bytes => Some(snapshot),
             _ => {
                 let aside = self.folder.join(format!(".damaged-{}-{:x}", process::id(), rand::random::<u64>()));
-                if fs::rename(&place, &aside).is_ok() {
+                if state_folder::holds_only_a_state(&place) && fs::rename(&place, &aside).is_ok() {
                     let _ = fs::remove_dir_all(aside);
                 }
                 None
@@ -60,6 +63,7 @@ impl SnapshotCache {
         let failed = |reason: String| BridgeError::SnapshotFailed { reason };
         let size = VmSize { memory_bytes: snapshot.facts().memory_bytes };
         let key = key(image, size).ok_or_else(|| failed(format!("{} cannot be looked at", image.display())))?;
+        state_folder::nobody_else_decides(&self.folder.join(&key)).map_err(failed)?;
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -79,21 +83,22 @@ impl SnapshotCache {
         saved
     }
 
-    /// Removes the oldest states, and what processes left behind that died while writing. Files that are in use stay
-    /// readable for whoever mapped them.
+    /// Removes the oldest states, and what processes left behind that died while writing; nothing else that the folder
+    /// may hold. Files that are in use stay readable for whoever mapped them.
     fn prune(&self) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
         let mut states = Vec::new();
         for entry in entries.flatten() {
-            let name = entry.file_name();
+            let (name, path) = (entry.file_name(), entry.path());
             let name = name.to_string_lossy();
-            if let Some(rest) = name.strip_prefix(".writing-").or_else(|| name.strip_prefix(".damaged-")) {
-                let writer = rest.split('-').next().unwrap_or("");
-                if !Path::new("/proc").join(writer).exists() {
-                    let _ = fs::remove_dir_all(entry.path());
+            if let Some(process) = unfinished_by(&name) {
+                if !Path::new("/proc").join(process).exists() && state_folder::holds_only_a_state(&path) {
+                    let _ = fs::remove_dir_all(path);
                 }
-            } else if let Ok(metadata) = entry.metadata() {
-                states.push((metadata.mtime(), entry.path()));
+            } else if is_key(&name) && state_folder::is_state(&path, TAG) {
+                if let Ok(metadata) = entry.metadata() {
+                    states.push((metadata.mtime(), path));
+                }
             }
         }
         states.sort();
@@ -102,6 +107,19 @@ impl SnapshotCache {
             let _ = fs::remove_dir_all(path);
         }
     }
+}
+
+/// The process that wrote `.writing-<process>-<number>` or put `.damaged-<process>-<number>` aside.
+fn unfinished_by(name: &str) -> Option<&str> {
+    let rest = name.strip_prefix(".writing-").or_else(|| name.strip_prefix(".damaged-"))?;
+    let (process, number) = rest.split_once('-')?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let hexadecimal = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_hexdigit());
+    (digits(process) && hexadecimal).then_some(process)
+}
+
+fn is_key(name: &str) -> bool {
+    name.len() == 2 * KEY_BYTES && name.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
 }
 
 /// Name of the folder for an image and size: whatever would make a state useless is in it.
@@ -122,7 +140,7 @@ fn key(image: &Path, size: VmSize) -> Option<String> {
         size.memory_bytes,
         boot::recipe(),
     );
-    Some(Sha256::digest(parts).iter().take(12).map(|byte| format!("{byte:02x}")).collect())
+    Some(Sha256::digest(parts).iter().take(KEY_BYTES).map(|byte| format!("{byte:02x}")).collect())
 }
 
 #[cfg(test)]
@@ -144,6 +162,42 @@ mod tests {
             assert_ne!(key(&image, small), Some(first));
         }
         assert_eq!(key(&folder.join("none"), small), None);
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn only_states_and_dead_writers_are_pruned() {
+        let folder = std::env::temp_dir().join(format!("wcpod-prune-{}", process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        let make = |name: &str, files: &[&str]| {
+            fs::create_dir_all(folder.join(name)).unwrap();
+            for file in files {
+                fs::write(folder.join(name).join(file), r#""clean""#).unwrap();
+            }
+        };
+        let state = ["oci-layout", "index.json", "checked.json"];
+        for number in 0..6 {
+            make(&format!("{number:024x}"), &state);
+            make(&format!("project-{number}"), &["thesis.txt"]);
+            make(&format!("{number:023x}f"), &["thesis.txt"]);
+            make(&format!("{number:024X}F"), &state);
+        }
+        make("a0000000000000000000000a", &["oci-layout", "index.json", "thesis.txt"]);
+        make(".writing-4194999-a", &state);
+        make(".writing-4194999-b", &["thesis.txt"]);
+        make(".writing-notes", &["thesis.txt"]);
+        make(".damaged-x-1", &state);
+        make(&format!(".writing-{}-c", process::id()), &state);
+        std::os::unix::fs::symlink("/etc", folder.join("b0000000000000000000000b")).unwrap();
+        let names = || -> std::collections::BTreeSet<String> {
+            fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+        };
+        let before = names();
+        SnapshotCache::at(folder.clone()).prune();
+        let gone: Vec<String> = before.difference(&names()).cloned().collect();
+        assert_eq!(gone.len(), 3, "{gone:?}");
+        assert_eq!(gone[0], ".writing-4194999-a");
+        assert!(gone[1..].iter().all(|name| is_key(name) && name.starts_with("0000")), "{gone:?}");
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -22,11 +22,14 @@ CACHE_VARIABLE = "WCPOD_SNAPSHOT_CACHE"
 
 
 def snapshot_cache() -> Path | None:
-    """The folder that keeps clean states between processes, or None when that is off."""
+    """The folder that keeps clean states between processes, or None when that is off or there is no home folder."""
     named = os.environ.get(CACHE_VARIABLE)
     if named == "off":
         return None
     if named:
         return Path(named)
     home = os.environ.get("XDG_CACHE_HOME")
-    return (Path(home) if home else Path("~/.cache").expanduser()) / "wcpod" / "snapshots"
+    try:
+        return (Path(home) if home else Path("~/.cache").expanduser()) / "wcpod" / "snapshots"
+    except RuntimeError:  # a user without a name, as in a container, and no $HOME
+        return None

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
 from wcpod import _bridge
+from wcpod.exceptions import FetchPolicyError
+
+_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 class Decision(NamedTuple):
@@ -50,7 +54,9 @@ class FetchPolicy:
         Raises:
             FetchPolicyError: a host, path or bound makes no sense; the message names it.
         """
-        self._inner = _bridge.FetchPolicy(list(hosts), None if paths is None else list(paths), query, max_url_bytes)
+        self._inner = _bridge.FetchPolicy(
+            _texts("hosts", hosts), None if paths is None else _texts("paths", paths), query, max_url_bytes
+        )
 
     @classmethod
     def bbc(cls) -> FetchPolicy:
@@ -65,8 +71,18 @@ class FetchPolicy:
         return tuple(self._inner.hosts)
 
     def check(self, url: str) -> Decision:
-        """What the policy says of `url`. Asks no network."""
-        return Decision(*self._inner.check(url))
+        """What the policy says of `url`. Asks no network. Half a surrogate pair counts as U+FFFD, as from the guest."""
+        return Decision(*self._inner.check(_SURROGATE.sub("\ufffd", url)))
 
     def __repr__(self) -> str:
         return f"FetchPolicy(hosts={list(self.hosts)!r})"
+
+
+def _texts(name: str, given: Iterable[str]) -> list[str]:
+    if isinstance(given, str):
+        raise FetchPolicyError(f"{name} is a list such as [{given!r}], not one text")
+    texts = list(given)
+    for text in texts:
+        if not isinstance(text, str):
+            raise FetchPolicyError(f"{name} is a list of texts, and {text!r} is none")
+    return [_SURROGATE.sub("\ufffd", text) for text in texts]
