@@ -48,3 +48,8 @@ def test_half_a_surrogate_pair_in_a_url_is_decided_about(url: str) -> None:
 )
 def test_what_is_not_ascii_in_a_url(url: str, reason: str) -> None:
     assert FetchPolicy(["www.bbc.com", "xn--r8jz45g.jp"]).check(url).reason == reason
+
+
+def test_a_url_that_is_no_text() -> None:
+    with pytest.raises(TypeError, match="a URL is a str, not bytes"):
+        FetchPolicy(["www.bbc.com"]).check(b"https://www.bbc.com/")  # type: ignore[arg-type]

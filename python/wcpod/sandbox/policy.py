@@ -72,6 +72,8 @@ class FetchPolicy:
 
     def check(self, url: str) -> Decision:
         """What the policy says of `url`. Asks no network. Half a surrogate pair counts as U+FFFD, as from the guest."""
+        if not isinstance(url, str):
+            raise TypeError(f"a URL is a str, not {type(url).__name__}")
         return Decision(*self._inner.check(_SURROGATE.sub("\ufffd", url)))
 
     def __repr__(self) -> str:
