@@ -95,10 +95,11 @@ impl SnapshotCache {
                 if !Path::new("/proc").join(process).exists() && state_folder::holds_only_a_state(&path) {
                     let _ = fs::remove_dir_all(path);
                 }
-            } else if is_key(&name) && state_folder::is_state(&path, TAG) {
-                if let Ok(metadata) = entry.metadata() {
-                    states.push((metadata.mtime(), path));
-                }
+            } else if is_key(&name)
+                && state_folder::is_state(&path, TAG)
+                && let Ok(metadata) = entry.metadata()
+            {
+                states.push((metadata.mtime(), path));
             }
         }
         states.sort();
