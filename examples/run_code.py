@@ -1,4 +1,4 @@
-"""Run code in a sandbox, and look at what became of it.
+"""Run code in a sandbox, and look at its result.
 
 It prints:
 

@@ -13,6 +13,14 @@ import sys
 import tempfile
 from pathlib import Path
 
+#: What the wheel says of what is in it.
+PAPERS = (
+    "licenses/LICENSE",
+    "licenses/THIRD-PARTY-NOTICES.txt",
+    "sboms/hyperlight_bridge.cyclonedx.json",
+    "sboms/python-guest.cyclonedx.json",
+    "guest/python-guest.json",
+)
 VERSIONS = ("3.10", "3.11", "3.12", "3.13", "3.14")
 
 
@@ -54,6 +62,10 @@ def check(python: Path, wheel: Path) -> str:
         programs = Path(folder, "bin")
         run(programs / "pip", "install", "--quiet", "--disable-pip-version-check", wheel)
         run(programs / "pip", "check", "--disable-pip-version-check")
+        held = run(programs / "python", "-c", "from importlib.metadata import files; print(*files('wcpod'), sep='\\n')")
+        missing = [paper for paper in PAPERS if f"/{paper}\n" not in held]
+        if missing:
+            raise WheelError(f"{wheel.name} lacks {', '.join(missing)}")
         run(programs / "wcpod", "doctor")
         printed = run(programs / "wcpod", "exec", "-", given="import sys\nprint(6 * 7, sys.platform)")
         if printed != "42 wasi\n":

@@ -6,7 +6,7 @@
     ├── SandboxError            the sandbox itself could not do its job
     │   ├── SandboxClosed       used after close()
     │   └── SnapshotError       a snapshot could not be taken, saved, loaded or restored
-    ├── FetchPolicyError        a fetch policy that makes no sense
+    ├── FetchPolicyError        a fetch policy with an invalid host, path or bound
     └── PipelineError           the podcast pipeline could not finish
         ├── ShowError           a show's folder is missing or malformed
         ├── SkillError          a skill is missing or malformed
@@ -20,7 +20,7 @@
         ├── DayExists           the day's episode is there already (podcast/day_folder.py)
         ├── DayInUse            another run holds the day (podcast/day_folder.py)
         ├── ResumeRefused       the run may not go on from the checkpoints there are (podcast/checkpoints.py)
-        ├── BaseAddressError    the base address of the feed makes no sense (podcast/feed.py)
+        ├── BaseAddressError    the base address of the feed is invalid (podcast/feed.py)
         ├── AudioNotInstalled   there is no audio plug-in of that name (podcast/audio.py)
         └── TracingNotInstalled traces were asked for without the extra otel (podcast/tracing.py)
 
@@ -53,7 +53,7 @@ class SnapshotError(SandboxError):
 
 
 class FetchPolicyError(WcpodError, ValueError):
-    """A fetch policy that makes no sense, such as a host that is not a host name."""
+    """A fetch policy that is invalid, such as a host that is not a host name."""
 
 
 class PipelineError(WcpodError):

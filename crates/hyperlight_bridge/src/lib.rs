@@ -1,5 +1,5 @@
 //! The host core of wcpod: a Python interpreter in a Hyperlight micro-VM that starts every run from the same clean
-//! snapshot and reaches the outside only through two typed host functions.
+//! snapshot and reaches the outside only through typed host functions.
 //!
 //! | module | what |
 //! |---|---|

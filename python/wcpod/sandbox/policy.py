@@ -52,7 +52,7 @@ class FetchPolicy:
             max_url_bytes: longest URL, in bytes (default 2048).
 
         Raises:
-            FetchPolicyError: a host, path or bound makes no sense; the message names it.
+            FetchPolicyError: a host, path or bound is invalid; the message names it.
         """
         self._inner = _bridge.FetchPolicy(
             _texts("hosts", hosts), None if paths is None else _texts("paths", paths), query, max_url_bytes
