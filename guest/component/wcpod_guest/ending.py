@@ -11,6 +11,8 @@ import sys
 from typing import Any
 from weakref import ref
 
+from .threads import HardExit
+
 _Exception = BaseException
 
 #: Exit code of a program whose standard streams could not be flushed.
@@ -64,6 +66,8 @@ def _call_exit_handlers() -> None:
 
 
 def _without_own_frames(arguments: Any) -> None:
+    if isinstance(arguments.exc_value, HardExit):  # no error: a handler ended the process
+        return
     traceback = arguments.exc_traceback
     if traceback is not None and traceback.tb_frame.f_code.co_filename == __file__:
         error = arguments.exc_value.with_traceback(None)
