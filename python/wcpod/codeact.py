@@ -64,10 +64,9 @@ EXECUTE_CODE = "execute_code"
 LOAD_SKILL = "load_skill"
 MODEL_TOOLS = frozenset({EXECUTE_CODE, LOAD_SKILL})
 
-OTHER_NAME = "(other)"
-"""Counts the guest's calls of names that are no names of its tools, and of more names than any sandbox has tools."""
+UNKNOWN_NAME = "(unknown)"
+"""What the host core calls a name that it does not know. Whatever is no name of a tool of the guest counts so."""
 
-MOST_NAMES = 64
 NAME_CHARACTERS = 100
 
 FETCH_URL_DESCRIPTION = (
@@ -156,10 +155,8 @@ class ToolCallCounts:
     def record(self, agent: str, call: HostCall) -> None:
         """Count one host call of the guest, however it ended, and keep it."""
         with self._lock:
-            names = self._guest.setdefault(agent, {})
-            known = call.name in names or len(names) < MOST_NAMES
-            usable = call.name.isidentifier() and len(call.name) <= NAME_CHARACTERS and call.name not in MODEL_TOOLS
-            _bump(self._guest, agent, call.name if known and usable else OTHER_NAME)
+            known = call.name.isidentifier() and len(call.name) <= NAME_CHARACTERS and call.name not in MODEL_TOOLS
+            _bump(self._guest, agent, call.name if known else UNKNOWN_NAME)
             self._host_calls.append((agent, call))
 
     def model_calls(self) -> dict[str, dict[str, int]]:
@@ -170,7 +167,7 @@ class ToolCallCounts:
     def guest_calls(self) -> dict[str, dict[str, int]]:
         """A copy: agent → host function → number of calls that the guest made.
 
-        What is no name of a tool of a guest is counted as `OTHER_NAME`.
+        What is no name of a tool of a guest is counted as `UNKNOWN_NAME`.
         """
         with self._lock:
             return {agent: dict(names) for agent, names in self._guest.items()}
