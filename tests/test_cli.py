@@ -237,6 +237,7 @@ def test_run_twice_in_a_log(tmp_path: Path) -> None:
         ]
     assert sorted(path.name for path in (tmp_path / "out" / "260615").iterdir()) == [
         "260615.notes.md",
+        "260615.segments.json",
         "260615.simple.zh.txt",
         "260615.tranditional.zh.txt",
         "episode.json",
@@ -294,6 +295,7 @@ def test_a_killed_run_is_resumed(tmp_path: Path) -> None:
     done = subprocess.run(command("cut", "--resume"), cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "resume  after " in done.stdout
     assert "start   SearchAgent" not in done.stdout
+    assert "done    SearchAgent" not in done.stdout
     assert sorted(path.name for path in (tmp_path / "cut").iterdir()) == ["260615", "260615.audit.jsonl"]
     for name in ("260615.simple.zh.txt", "260615.tranditional.zh.txt", "260615.notes.md"):
         assert (tmp_path / "cut/260615" / name).read_bytes() == (tmp_path / "whole/260615" / name).read_bytes()
@@ -304,7 +306,7 @@ def test_a_killed_run_is_resumed(tmp_path: Path) -> None:
 def test_a_failed_run_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("wcpod.HyperlightRuntime", lambda **_: CannedRuntime())
     result = invoke("run", "--out", str(tmp_path), "--date", "2026-06-15")
-    assert result.exit_code == exit_codes.FAILED
+    assert result.exit_code == exit_codes.NOT_PUBLISHABLE
     assert result.output.endswith("To go on after the last finished step: the same command with --resume\n")
     assert (tmp_path / "260615.checkpoints").is_dir()
 

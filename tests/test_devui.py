@@ -141,6 +141,7 @@ def test_the_command(tmp_path: Path) -> None:
     assert "execute_tool fetch_url" in events
     assert sorted(path.name for path in (tmp_path / "outputs" / "260615").iterdir()) == [
         "260615.notes.md",
+        "260615.segments.json",
         "260615.simple.zh.txt",
         "260615.tranditional.zh.txt",
         "episode.json",

@@ -124,7 +124,7 @@ def test_3_the_counters_of_both_paths(tmp_path: Path) -> None:
     }
     assert [fetch["status"] for fetch in episode.record["fetches"]] == ["ok", "blocked", "timeout"] * 3
     written = json.loads(episode.folder.episode.read_text(encoding="utf-8"))
-    assert len(written.pop("files")) == 3
+    assert len(written.pop("files")) == 4
     assert written == episode.record
 
 

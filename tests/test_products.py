@@ -22,7 +22,8 @@ from wcpod.podcast.feed import BaseAddressError, base_address, feed_of
 from wcpod.podcast.products import Products
 from wcpod.podcast.run import Episode, run_episode
 from wcpod.podcast.scripts import Scripts
-from wcpod.podcast.show_notes import show_notes
+from wcpod.podcast.show import default_show
+from wcpod.podcast.show_notes import show_notes, summary_of
 
 DAY = dt.date(2026, 6, 15)
 SCRIPTS = Scripts("各位听众，早上好。\n\n葡萄牙队以二比一战胜了克罗地亚队。\n\n再见。", "")
@@ -37,7 +38,7 @@ def episode(*fetches: dict[str, Any], **more: Any) -> dict[str, Any]:
     han = {"simplified": "世界杯五分钟", "traditional": "世界盃五分鐘"}
     return {
         "day": "2026-06-15",
-        "show": {"title": han, "about": han},
+        "show": {"name": "a-show", "title": han, "about": han, "listeners": "Asia/Shanghai"},
         "fetches": list(fetches),
         "script": {"estimated_minutes": 5.19},
         **more,
@@ -75,6 +76,29 @@ def test_notes_without_a_source() -> None:
     assert show_notes(SCRIPTS, episode()).endswith("## 资料来源\n\n没有。\n")
 
 
+@pytest.mark.parametrize(
+    ("paragraphs", "summary"),
+    [
+        # What opens a paragraph without telling anything by itself is passed over, or left out.
+        (
+            [
+                "各位听众，早上好。今天是六月十五日。",
+                "先来看K组，葡萄牙队以二比一战胜了克罗地亚队。",
+                "他们的教练很满意。荷兰队和日本队打成一比一。",
+            ],
+            "葡萄牙队以二比一战胜了克罗地亚队。荷兰队和日本队打成一比一。",
+        ),
+        (["打头的是H组的较量。乌拉圭队拿到三分，出线的路宽了一些。"], "乌拉圭队拿到三分，出线的路宽了一些。"),
+        (["门将伊万诺夫因为伤病缺席下一轮比赛。"], "门将伊万诺夫因为伤病缺席下一轮比赛。"),
+        (["五分钟，六条消息。", "感谢收听，明天见。"], "五分钟，六条消息。"),
+        ([f"第{number}场的比分是{number}比零，球迷都很高兴。" * 3 for number in "一二三四五六七八九"], None),
+    ],
+)
+def test_a_summary_can_be_understood_by_itself(paragraphs: list[str], summary: str | None) -> None:
+    said = summary_of(Scripts("\n\n".join(paragraphs), ""), ["伊万诺夫"])
+    assert said == summary if summary else 60 < len(said) <= 160
+
+
 FOLDER = DayFolder(Path("outputs"), DAY)
 
 
@@ -92,11 +116,11 @@ def test_the_feed() -> None:
     assert rss.findtext("channel/link") == "https://example.org/pod/"
     item = rss.find("channel/item")
     assert item is not None
-    assert {child.tag: child.text for child in item} == {
+    assert {child.tag: child.text for child in item if "}" not in child.tag} == {
         "title": "世界杯五分钟 2026-06-15",
         "link": "https://example.org/pod/260615/260615.notes.md",
-        "guid": "wcpod:2026-06-15",
-        "pubDate": "Mon, 15 Jun 2026 00:00:00 GMT",
+        "guid": "wcpod:a-show:2026-06-15",
+        "pubDate": "Mon, 15 Jun 2026 00:00:00 +0800",
         "description": "葡萄牙队以二比一战胜了克罗地亚队。\n](https://evil.example) <script>alert(1)</script> *a* `b` "
         "# c &amp; \\x1b[31m https://www.bbc.com/a?b&c",
         "enclosure": None,
@@ -160,11 +184,16 @@ def test_products_are_saved_with_the_episode_and_go_with_it(tmp_path: Path) -> N
         "260615.mp3",
         "260615.notes.md",
         "260615.rss.xml",
+        "260615.segments.json",
         "260615.simple.zh.txt",
         "260615.tranditional.zh.txt",
         "episode.json",
     ]
     assert (folder / "260615.mp3").read_text(encoding="utf-8") == "spoken: 各位听众，早上好。再见。"
+    feed = ElementTree.parse(tmp_path / "feed.xml")
+    assert [item.text for item in feed.findall("channel/item/title")] == ["世界杯五分钟 2026-06-15"]
+    assert feed.findtext("channel/image/url") == "https://example.org/cover.png"
+    assert (tmp_path / "cover.png").read_bytes() == (default_show().folder / "cover.png").read_bytes()
     write(tmp_path, Products())
     assert not (folder / "260615.mp3").exists()
     assert not (folder / "260615.rss.xml").exists()

@@ -160,8 +160,8 @@ def test_the_command_with_a_server_of_ones_own(tmp_path: Path) -> None:
         command += ["--model-name", "fake", "--date", "2026-06-15", "--out", str(tmp_path)]
         command += ["--archive", str(SAMPLE_PAGES)]
         failed = subprocess.run(command, capture_output=True, text=True, check=False)
-        assert failed.returncode == 1
-        assert failed.stderr.splitlines()[1:-1] == EXPECTED
+        assert failed.returncode == 7
+        assert failed.stderr.splitlines()[1:-2] == EXPECTED
         assert failed.stderr.splitlines()[-1].endswith("the same command with --resume")
         before = len(requests)
         done = subprocess.run([*command, "--resume"], capture_output=True, text=True, check=False)

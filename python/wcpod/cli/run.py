@@ -10,11 +10,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
+from zoneinfo import ZoneInfo
 
 import click
 
-from wcpod.cli.exit_codes import DAY_EXISTS, FAILED, NO_SANDBOX, NOT_CONFIGURED, USAGE, fail
+from wcpod.cli.exit_codes import (
+    DAY_EXISTS,
+    FAILED,
+    NO_SANDBOX,
+    NOT_CONFIGURED,
+    NOT_PUBLISHABLE,
+    SERVICE_FAILED,
+    USAGE,
+    fail,
+)
 from wcpod.cli.interruption import interrupted
+from wcpod.cli.model_options import model_options
 from wcpod.cli.options import (
     DayOption,
     LimitsOption,
@@ -28,8 +39,12 @@ from wcpod.cli.options import (
 from wcpod.exceptions import (
     GuestImageError,
     HypervisorUnavailable,
+    ModelError,
     ModelNotConfigured,
+    ModelRefused,
+    ModelUnavailable,
     SandboxError,
+    ScriptFormatError,
     ShowError,
     SkillError,
     WcpodError,
@@ -56,8 +71,9 @@ def _length(
 
 
 @click.command()
-@click.option("--date", "day", type=DayOption(), help="Day of the episode. Default: today.")
+@click.option("--date", "day", type=DayOption(), help="Day of the episode. Default: today where the listeners are.")
 @pipeline_options
+@model_options
 @click.option("--record", type=click.Path(path_type=Path, file_okay=False), help="Keep every page read in this folder.")
 @contact_option
 @click.option(
@@ -80,7 +96,7 @@ def _length(
     "--base-address",
     envvar="WCPOD_BASE_ADDRESS",
     show_envvar=True,
-    help="Where OUT is published, for example https://example.org/podcast. Adds an RSS feed item.",
+    help="Where OUT is published, for example https://example.org/podcast. Adds an RSS feed over all days.",
 )
 @click.option("--audio", help="Audio plug-in that reads the script aloud. None comes with wcpod.")
 @click.option("--resume", is_flag=True, help="Go on after the last finished step of a run that was cut off, if any.")
@@ -109,12 +125,14 @@ def run(**values: Any) -> None:
 
     \b
     Exit codes:
-      0 written            1 failed, nothing changed        2 wrong options
-      3 the day exists     4 no usable sandbox              5 show, model, skill or package missing
+      0 written            1 failed in another way         2 wrong options
+      3 the day exists     4 no usable sandbox              5 settings: a show, skill, model, key, address or package
+      6 the model's service failed; try again later         7 what the model wrote cannot be published
       130 interrupted      143 terminated (SIGTERM)
+    Nothing was changed, unless it is 0.
     """
     options = RunOptions(**values)
-    day = options.day or dt.date.today()
+    day = options.day or _today(options)
     from wcpod.podcast.event_lines import EventLines
 
     teller = _Teller(EventLines(sys.stdout) if options.as_json else None)
@@ -156,6 +174,7 @@ class RunOptions:
     resume: bool
     trace: Path | None
     as_json: bool
+    asked: dict[str, Any]
 
 
 class _Teller:
@@ -205,18 +224,22 @@ def _write_episode(options: RunOptions, day: dt.date, teller: _Teller) -> Episod
     from wcpod.podcast.audio import load_narrator
     from wcpod.podcast.day_folder import DayFolder
     from wcpod.podcast.feed import base_address
+    from wcpod.podcast.framework_log import keep_quiet
     from wcpod.podcast.models import open_model
+    from wcpod.podcast.models.settings import ModelSettings
     from wcpod.podcast.products import Products
     from wcpod.podcast.run import run_episode
     from wcpod.podcast.script_check import ScriptRules
     from wcpod.podcast.tracing import tracing
 
+    keep_quiet()
     products = Products(
         base=base_address(options.base_address) if options.base_address else None,
         narrator=load_narrator(options.audio) if options.audio else None,
     )
     show = chosen_show(options.show_place)
-    model = open_model(options.kind, name=options.model_name, base_url=options.base_url, show=show)
+    settings = ModelSettings(**options.asked)
+    model = open_model(options.kind, name=options.model_name, base_url=options.base_url, settings=settings, show=show)
 
     def open_runtime(pages: Path) -> HyperlightRuntime:
         return HyperlightRuntime(
@@ -265,12 +288,28 @@ def _failure(error: WcpodError, options: RunOptions, day: dt.date) -> tuple[str,
     if isinstance(error, ShowError | SkillError | ModelNotConfigured | AudioNotInstalled | TracingNotInstalled):
         return message, NOT_CONFIGURED
     if isinstance(error, SandboxError | GuestImageError | HypervisorUnavailable):
-        return f"{message}\nTo check this machine: wcpod doctor", NO_SANDBOX
+        return f"{message}\nTo check this machine: wcpod doctor{_way_on(options, day)}", NO_SANDBOX
     if isinstance(error, DayInUse | ResumeRefused):
         return message, FAILED
-    if isinstance(error, ScriptRejected) and drafts.is_dir():
+    if isinstance(error, ScriptRejected | ScriptFormatError) and drafts.is_dir():
         message += f"\nIts drafts are in {drafts}"
-    return message + _way_on(options, day), FAILED
+    return message + _way_on(options, day), _code_of_the_run(error, ScriptRejected)
+
+
+def _code_of_the_run(error: WcpodError, rejected: type[WcpodError]) -> int:
+    """Whether the settings, the service, what the model wrote, or something else ended the run."""
+    if isinstance(error, ModelRefused):
+        return NOT_CONFIGURED
+    if isinstance(error, ModelUnavailable):
+        return SERVICE_FAILED
+    return NOT_PUBLISHABLE if isinstance(error, ModelError | ScriptFormatError | rejected) else FAILED
+
+
+def _today(options: RunOptions) -> dt.date:
+    """Today where the listeners of the show are. If there is no such show, which is told later: today here."""
+    with contextlib.suppress(ImportError, WcpodError):
+        return dt.datetime.now(ZoneInfo(chosen_show(options.show_place).clock.listeners)).date()
+    return dt.date.today()
 
 
 def _way_on(options: RunOptions, day: dt.date) -> str:

@@ -12,11 +12,13 @@ import os
 import stat
 from pathlib import Path
 
-from agent_framework import FileCheckpointStorage, WorkflowCheckpoint
+from agent_framework import WorkflowCheckpoint
 
 from wcpod.exceptions import PipelineError
+from wcpod.podcast.checkpoint_storage import CheckpointStorage
 from wcpod.podcast.models import Model
 from wcpod.podcast.plain_files import is_plain_file, names_in, open_folder
+from wcpod.podcast.reserve import DiskFull, Reserve
 
 WORKFLOW = "wcpod"
 
@@ -30,18 +32,30 @@ class Checkpoints:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._reserve = Reserve(folder)
 
-    def open(self) -> FileCheckpointStorage:
-        """The storage to run with.
+    def open(self) -> CheckpointStorage:
+        """The storage to run with. It holds room on the disk that `give_back` frees.
 
         Raises:
+            DiskFull: if there is no room.
             PipelineError: if the folder cannot be made.
         """
         try:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise PipelineError(f"cannot use the folder {self._folder}: {error.strerror}") from error
-        return FileCheckpointStorage(self._folder)
+        try:
+            self._reserve.take()
+        except DiskFull:
+            with contextlib.suppress(OSError):
+                self._folder.rmdir()  # what an earlier run left stays
+            raise
+        return self._storage()
+
+    def give_back(self) -> None:
+        """Free the room that was held for the work of the run."""
+        self._reserve.give_back()
 
     async def last(self, day: dt.date, model: Model) -> WorkflowCheckpoint | None:
         """The newest checkpoint, or None if no step was done.
@@ -58,7 +72,7 @@ class Checkpoints:
                 f"others than the user of this process can write into {self._folder}, so its checkpoints are not to be "
                 "trusted; start again without --resume"
             )
-        checkpoint = await self.open().get_latest(workflow_name=WORKFLOW)
+        checkpoint = await self._storage().get_latest(workflow_name=WORKFLOW)
         if checkpoint is None or checkpoint.state.get("day") != day.isoformat():
             return None
         begun_by, written_by = checkpoint.state["model"], model_label(model)
@@ -71,7 +85,7 @@ class Checkpoints:
 
     async def forget_last(self) -> None:
         """Remove the newest checkpoint: the answer in it could not be used, and its agent is to be asked again."""
-        storage = self.open()
+        storage = self._storage()
         if (newest := await storage.get_latest(workflow_name=WORKFLOW)) is not None:
             await storage.delete(newest.checkpoint_id)
 
@@ -83,6 +97,9 @@ class Checkpoints:
                     if name.endswith((".json", ".tmp")) and is_plain_file(name, within=folder):
                         os.unlink(name, dir_fd=folder)
             self._folder.rmdir()
+
+    def _storage(self) -> CheckpointStorage:
+        return CheckpointStorage(self._folder, self._reserve)
 
 
 def model_label(model: Model) -> str:

@@ -52,6 +52,7 @@ def episode_record(
             "name": show.name,
             "title": show.title.model_dump(),
             "about": show.about.model_dump(),
+            "listeners": show.clock.listeners,
             "out_of_season": show.out_of_season(day),
         },
         "model": {"kind": model.kind, "name": model.name, "rehearsal": model.rehearsal},

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from wcpod.exceptions import PipelineError
+from wcpod.podcast.all_days import COVER
 from wcpod.podcast.day_folder import DayExists, DayFolder
 from wcpod.podcast.editor import Editor, sources_problem
 from wcpod.podcast.episode import episode_record
@@ -92,9 +93,17 @@ class EpisodeWriter:
             scripts=scripts,
             editor=editor.record(scripts.simplified, required=self._rules.sources, samples=self._model.rehearsal),
         )
-        files = save_scripts(scripts, folder, episode, self._products.of(scripts, episode, folder))
+        files = save_scripts(scripts, folder, episode, self._products.of(scripts, episode, folder, names=self._names()))
         self._record.tell(EpisodeSaved(files))
+        self.publish(folder)
         return episode
+
+    def publish(self, folder: DayFolder) -> None:
+        """Renew what spans the days, after the episode of one is saved."""
+        self._products.publish(folder, cover=self._show.folder / COVER)
+
+    def _names(self) -> list[str]:
+        return [name.simplified for name in self._show.names]
 
     def _editor(self, day: dt.date) -> Editor:
         return Editor(self._show, day, pages_read(self._pages, self._record.host_calls))

@@ -79,10 +79,12 @@ async def run_episode(
         DayExists: before any model call.
         ModelError: if a model could not be reached or did not end normally.
         ToolSurfaceError: if the model was offered, or called, anything but its two tools.
-        ScriptFormatError: if the last text does not hold exactly two scripts.
-        ScriptRejected: if the script still breaks the rules, or says what no source gives; its drafts are kept in
+        ScriptFormatError: if the last text does not hold exactly two scripts; the drafts are kept in
             `<out>/<YYMMDD>.drafts/`.
+        ScriptRejected: if the script still breaks the rules, or says what no source gives; its drafts are kept there
+            as well.
         NotEnoughSources: if too few pages were read.
+        DiskFull: before any model call, or before the next one when a checkpoint could not be kept.
         PipelineError: if another run holds the day, the workflow did not end, or the files cannot be written.
         SandboxError: if the sandbox itself failed.
     """
@@ -104,6 +106,7 @@ async def run_episode(
     with folder.lock():
         last = await kept.last(day, model) if resume else None
         if last is not None and (saved := _saved_by(last.state["run"], folder)) is not None:
+            writer.publish(folder)
             _clear(kept, folder)
             return Episode(folder, saved)
         writer.check_replaceable(folder)
@@ -112,9 +115,12 @@ async def run_episode(
         with _pages_kept(folder, keep=checkpoints or resume), open_runtime(pages or folder.pages) as runtime:
 
             def save(scripts: Scripts) -> dict[str, Any]:
+                kept.give_back()
                 return writer.save(folder, scripts, runtime, runtime.host_call_counts)
 
             storage = kept.open() if checkpoints or resume else None
+            if storage is not None:
+                record.check = lambda step: storage.check() if step in AGENTS else None
             workflow = build_workflow(
                 model,
                 runtime,
@@ -130,14 +136,16 @@ async def run_episode(
                 if last is None:
                     result = await workflow.run(day.isoformat(), checkpoint_storage=storage)
                 else:
-                    record.tell(RunResumed(after=next(iter(last.messages), SAVE)))
+                    record.resumed_after = next(iter(last.messages), SAVE)
+                    record.tell(RunResumed(after=record.resumed_after))
                     result = await workflow.run(checkpoint_id=last.checkpoint_id, checkpoint_storage=storage)
             except MiddlewareFailure as failure:
                 if isinstance(failure.__cause__, WcpodError):
                     raise failure.__cause__ from None
                 raise PipelineError(str(failure)) from failure
             except (ModelError, ScriptFormatError, ScriptRejected) as refused:
-                if isinstance(refused, ScriptRejected):
+                kept.give_back()
+                if isinstance(refused, ScriptRejected | ScriptFormatError):
                     folder.keep_drafts(record.drafts)
                 if storage is not None and record.open_step not in AGENTS:
                     await kept.forget_last()
@@ -165,7 +173,7 @@ def _pages_kept(folder: DayFolder, *, keep: bool) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        if not keep:
+        if not keep or not folder.checkpoints.is_dir():
             shutil.rmtree(folder.pages, ignore_errors=True)
         raise
 

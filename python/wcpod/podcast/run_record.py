@@ -60,6 +60,8 @@ class RunRecord:
         self.counts = ToolCallCounts()  # one for good: the agents' middleware holds on to it
         self._listener = listener
         self._listening = threading.Lock()
+        self.check: Callable[[str], None] = _allow
+        """Called with the name of a step before it begins; what it raises ends the run."""
         self.clear()
 
     def clear(self) -> None:
@@ -76,6 +78,8 @@ class RunRecord:
         self.reported: dict[str, dict[str, int]] = {}  # by the results of the executions, and not by a callback
         self.searches = 0
         self._open: tuple[str, float] | None = None
+        self._told = True
+        self.resumed_after = ""
         self._clock = time.monotonic()
 
     def elapsed(self) -> float:
@@ -104,8 +108,9 @@ class RunRecord:
 
     def begin(self, step: str) -> None:
         """A step begins; the one before it, if any, ends."""
+        self.check(step)
         self.end()
-        self._open = (step, self.elapsed())
+        self._open, self._told = (step, self.elapsed()), True
         self.tell(StepStarted(step))
 
     def end(self) -> None:
@@ -114,7 +119,8 @@ class RunRecord:
             step, started = self._open
             self._open = None
             self.steps.append(StepSpan(step, started, self.elapsed() - started))
-            self.tell(StepEnded(step, self.step_seconds[step]))
+            if self._told:
+                self.tell(StepEnded(step, self.step_seconds[step]))
 
     def observe(self, execution: Execution) -> None:
         """Take note of an execution, for `CodeActProvider(observer=)`."""
@@ -200,6 +206,14 @@ class RunRecord:
         for agent, call in calls:
             names = self.host_calls_before_resume.setdefault(agent, {})
             names[call.name] = names.get(call.name, 0) + 1
+        # A step that was done has only its end left, and that is no news.
+        self._told = self._open is not None and self._open[0] != self.resumed_after
+        if self._open is not None and self._told:
+            self.tell(StepStarted(self._open[0]))
+
+
+def _allow(_step: str) -> None:
+    """Every step may begin."""
 
 
 def _storable(text: str) -> str:

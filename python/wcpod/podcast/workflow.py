@@ -31,6 +31,7 @@ from wcpod.podcast.agents import build_agent
 from wcpod.podcast.brief import content_brief, script_brief, search_brief
 from wcpod.podcast.checkpoints import WORKFLOW, model_label
 from wcpod.podcast.editor import NotEnoughSources
+from wcpod.podcast.endings import unfinished
 from wcpod.podcast.models import Model
 from wcpod.podcast.progress import DraftReturned, SearchReturned
 from wcpod.podcast.run_record import RunRecord
@@ -78,7 +79,7 @@ def final_text(prior: AgentExecutorResponse) -> str:
     """
     response = prior.agent_response
     if response.finish_reason != "stop":
-        raise ModelError(f"{prior.executor_id} ended with finish_reason {response.finish_reason!r}, not 'stop'")
+        raise ModelError(unfinished(prior.executor_id, response.finish_reason))
     # response.text would join the chatter between tool calls as well.
     text = response.messages[-1].text if response.messages else ""
     if not text.strip():
