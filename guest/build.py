@@ -22,6 +22,7 @@ from pathlib import Path
 
 GUEST = Path(__file__).resolve().parent
 BUILD = GUEST / "build"
+ABI = GUEST.parent / "crates" / "guest_abi"
 IMAGE = GUEST.parent / "python" / "wcpod" / "guest" / "python-guest.bin"
 
 
@@ -36,7 +37,7 @@ def digest(paths: Iterable[Path], *words: str) -> str:
         files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
         for file in files:
             if "target" not in file.parts and "__pycache__" not in file.parts:
-                total.update(str(file.relative_to(GUEST)).encode() + b"\0" + file.read_bytes() + b"\0")
+                total.update(str(file.relative_to(GUEST.parent)).encode() + b"\0" + file.read_bytes() + b"\0")
     return total.hexdigest()
 
 
@@ -107,14 +108,14 @@ def main() -> None:
     subprocess.run([sys.executable, str(component / "build.py"), "--out", str(BUILD), *options], check=True)
 
     aot = GUEST / "aot"
-    compiler = Step("building the ahead-of-time compiler", target(aot) / "release" / "wcpod-aot", digest([aot]))
+    compiler = Step("building the ahead-of-time compiler", target(aot) / "release" / "wcpod-aot", digest([aot, ABI]))
     if not compiler.fresh():
         compiler.run(cargo(aot, "wcpod-aot"))
-    step = Step("compiling the interpreter to machine code", compiled, digest([wasm, aot]))
+    step = Step("compiling the interpreter to machine code", compiled, digest([wasm, aot, ABI]))
     if not step.fresh():
         step.run([str(compiler.result), str(wasm), str(compiled)])
 
-    sources = [GUEST / name for name in ("Cargo.toml", "Cargo.lock", "runtime", "wasi", "shim", "memfd")]
+    sources = [GUEST / name for name in ("Cargo.toml", "Cargo.lock", "runtime", "wasi", "shim", "memfd")] + [ABI]
     linked = Step("linking the guest image", IMAGE, digest([*sources, compiled, stdlib]))
     if not linked.fresh():
         binary = target(GUEST) / "release" / "wcpod-guest"

@@ -5,6 +5,7 @@
  * ring 0. Only integer instructions may be used here: an SSE instruction in emulated ring 0 ends the virtual CPU. */
 .intel_syntax noprefix
 #include "layout.h"
+#include "machine.h"
 
 /* Processor control structures, one page: it is copied out of the read-only snapshot before the first write. */
 .section .data.shim, "aw"
@@ -109,7 +110,7 @@ ring3_start:
   test ebp, ebp
   jz 1f
   mov r12, rsp
-  movabs rsp, FAULT_STACK
+  movabs rsp, HANDLER_STACK
   push rdi
   push rsi
   push rdx
@@ -237,7 +238,7 @@ pop_registers_and_return:
   push r9
   push r10
   push r11
-  movabs rdi, EXCEPTION_STACK - 64
+  movabs rdi, EXCEPTION_STACK + AT_CR2
   cld
   call resolve_page_fault
   test eax, eax
@@ -259,7 +260,7 @@ page_fault_ring3:
   push rax
   mov rax, cr2
   push rax
-  movabs rsp, PREPARED_FRAME
+  movabs rsp, FAULT_FRAME
   iretq
 
 /* The same in ring-0 mode, where the handler runs right here. */
@@ -284,21 +285,21 @@ ring3_page_fault:
   jz 1f
   POP_VOLATILE_REGISTERS
   movabs rbx, EXCEPTION_STACK
-  mov rax, [rbx - 56]
+  mov rax, [rbx + AT_RAX]
   pop rbx
-  movabs rsp, EXCEPTION_STACK - 40
+  movabs rsp, EXCEPTION_STACK + AT_RIP
   iretq
 1:
 page_fault_to_payload:
-  movabs rdi, EXCEPTION_STACK - 64
+  movabs rdi, EXCEPTION_STACK + AT_CR2
   call page_fault_is_fatal      /* does not return when the shim itself faulted */
   movabs rbx, EXCEPTION_STACK
-  mov rdi, [rbx - 40]           /* rip */
+  mov rdi, [rbx + AT_RIP] /* rip */
   mov rsi, rbp
   mov edx, 1
-  mov rcx, [rbx - 64]           /* cr2 */
+  mov rcx, [rbx + AT_CR2] /* cr2 */
   mov r8d, VECTOR_PAGE_FAULT
-  mov rsp, [rbx - 16]           /* the payload's stack, past its red zone */
+  mov rsp, [rbx + AT_RSP] /* the payload's stack, past its red zone */
   sub rsp, 128
   and rsp, -16
   jmp trap_thunk
@@ -309,13 +310,13 @@ page_fault_to_payload:
 ring3_privileged_move:
   push rbx
   movabs rbx, EXCEPTION_STACK
-  push [rbx - 8]
-  push [rbx - 16]
-  push [rbx - 24]
-  push [rbx - 32]
-  push [rbx - 40]
-  push [rbx - 48]
-  push [rbx - 56]
+  push [rbx + AT_SS]
+  push [rbx + AT_RSP]
+  push [rbx + AT_RFLAGS]
+  push [rbx + AT_CS]
+  push [rbx + AT_RIP]
+  push [rbx + AT_ERROR]
+  push [rbx + AT_RAX]
   push [rsp + 56]               /* rbx */
   PUSH_OTHER_REGISTERS
   mov rdi, rsp
@@ -334,14 +335,14 @@ trap_thunk:
  * or to a control register: ring 3 does those itself, through its other prepared frame. */
 general_protection_ring3:
   push rax
-  mov rax, [rsp + 16]           /* rip */
-  cmp byte ptr [rax], 0x0f
+  mov rax, [rsp + 8 + RIP_ABOVE_ERROR]
+  cmp byte ptr [rax], TWO_BYTES
   jne 1f
   movzx eax, byte ptr [rax + 1]
-  and eax, 0xfd
-  cmp eax, 0x20                 /* mov from or to a control register: 0f 20, 0f 22 */
+  and eax, ~(MOV_FROM_CR ^ MOV_TO_CR) & 0xff
+  cmp eax, MOV_FROM_CR & MOV_TO_CR
   jne 1f
-  movabs rsp, PREPARED_MOVE_FRAME
+  movabs rsp, MOVE_FRAME
   iretq
 1:
   pop rax
@@ -351,14 +352,14 @@ general_protection_ring3:
 general_protection_entry:
   push rax
   push rbx
-  test byte ptr [rsp + 32], 3
+  test byte ptr [rsp + 16 + CS_ABOVE_ERROR], SELECTOR_RING
   jz 2f
-  mov rbx, [rsp + 24]
-  cmp byte ptr [rbx], 0xef      /* out dx, eax */
+  mov rbx, [rsp + 16 + RIP_ABOVE_ERROR]
+  cmp byte ptr [rbx], OUT_DX_EAX
   jne 5f
   cmp dx, PORT_HALT
   je 3f
-  inc qword ptr [rsp + 24]
+  inc qword ptr [rsp + 16 + RIP_ABOVE_ERROR]
   pop rbx
   pop rax
   add rsp, 8
@@ -370,7 +371,7 @@ general_protection_entry:
   cmp eax, 0x39010f             /* invlpg [rcx] */
   jne 2f
   invlpg [rcx]
-  add qword ptr [rsp + 24], 3
+  add qword ptr [rsp + 16 + RIP_ABOVE_ERROR], 3
   pop rbx
   pop rax
   add rsp, 8

@@ -11,9 +11,9 @@ struct known_touches known;
 
 SHIM static u64 allocate_page(void) {
   u64 page = PAGE;
-  __asm__ volatile("lock xaddq %0, %1" : "+r"(page), "+m"(*(volatile u64 *)(SCRATCH_TOP_GVA - 0x10 + 1))::"memory");
-  if (page >= SCRATCH_TOP_GPA + 1 - (RESERVED_PAGES + OUTPUT_WINDOW_PAGES) * PAGE)
-    shim_abort(NO_VECTOR, 0, page, 0, "out of scratch memory");
+  __asm__ volatile("lock xaddq %0, %1" : "+r"(page), "+m"(WORD(NEXT_PAGE))::"memory");
+  if (page >= SCRATCH_END_GPA - (RESERVED_PAGES + OUTPUT_WINDOW_PAGES) * PAGE)
+    shim_abort(ABORT_OUT_OF_SCRATCH, NO_VECTOR, 0, page, 0, "out of scratch memory");
   return page;
 }
 
@@ -34,12 +34,12 @@ SHIM static u64 user_bit(void) { return STATE->mode == MODE_RING3 ? USER : 0; }
 SHIM static u64 *entry_of(u64 root, u64 address) {
   u64 *table = physical(root);
   for (int shift = 39; shift > 12; shift -= 9) {
-    u64 *entry = &table[(address >> shift) & 511];
+    u64 *entry = &table[(address >> shift) & (ENTRIES - 1)];
     if (!(*entry & PRESENT)) return 0;
     if (user_bit() && !(*entry & USER)) *entry |= USER;
     table = physical(*entry & ADDRESS_MASK);
   }
-  return &table[(address >> 12) & 511];
+  return &table[(address >> 12) & (ENTRIES - 1)];
 }
 
 /* A fresh page that ring 3 can reach through the mapping of all of scratch, too. */
@@ -56,7 +56,7 @@ SHIM static u64 allocate_reachable(u64 root) {
 SHIM static u64 *entry_made_for(u64 root, u64 address) {
   u64 *table = physical(root);
   for (int shift = 39; shift > 12; shift -= 9) {
-    u64 *entry = &table[(address >> shift) & 511];
+    u64 *entry = &table[(address >> shift) & (ENTRIES - 1)];
     if (!(*entry & PRESENT)) {
       u64 page = allocate_reachable(root);
       clear_page(physical(page)); /* it is zero, but a hypervisor with shadow tables must see it become a table */
@@ -66,7 +66,7 @@ SHIM static u64 *entry_made_for(u64 root, u64 address) {
     }
     table = physical(*entry & ADDRESS_MASK);
   }
-  return &table[(address >> 12) & 511];
+  return &table[(address >> 12) & (ENTRIES - 1)];
 }
 
 SHIM static void copy_on_write(u64 root, u64 address, u64 *entry) {
@@ -79,8 +79,8 @@ SHIM static void copy_on_write(u64 root, u64 address, u64 *entry) {
 SHIM static void make_of_zeros(u64 root, u64 *entry) {
   u64 rights = *entry;
   u64 page = allocate_reachable(root);
-  *entry = page | PRESENT | ACCESSED | DIRTY | user_bit() | ((rights >> 9) & 1 ? WRITABLE : 0) |
-           ((rights >> 10) & 1 ? 0 : NO_EXECUTE);
+  *entry = page | PRESENT | ACCESSED | DIRTY | user_bit() | (rights & ZEROS_WRITABLE ? WRITABLE : 0) |
+           (rights & ZEROS_EXECUTABLE ? 0 : NO_EXECUTE);
 }
 
 /* Boot, ring 0: makes one page of the image writable before the exception tables are there. */
@@ -105,14 +105,14 @@ SHIM static void prepared(void) {
 SHIM static void copy_known_pages(u64 root) {
   entry_made_for(root, CALL_BUFFERS);
   for (u64 i = 0; i < known.page_count; i++) {
-    u64 address = known.pages[i];
+    u64 address = ((const u64 *)known.pages)[i];
     u64 *entry = entry_of(root, address);
     if (!entry) continue;
     u64 bits = *entry;
     if ((bits & (PRESENT | COPY_ON_WRITE | WRITABLE)) == (PRESENT | COPY_ON_WRITE)) {
       copy_on_write(root, address, entry);
       if (!user_bit()) invalidate(address);
-    } else if (!(bits & PRESENT) && (bits & 4)) {
+    } else if (!(bits & PRESENT) && (bits & OF_ZEROS)) {
       make_of_zeros(root, entry);
     }
   }
@@ -121,7 +121,7 @@ SHIM static void copy_known_pages(u64 root) {
 SHIM static u64 *let_user_reach(u64 root, u64 address) {
   u64 *table = physical(root), *entry = 0;
   for (int shift = 39; shift >= 12; shift -= 9) {
-    entry = &table[(address >> shift) & 511];
+    entry = &table[(address >> shift) & (ENTRIES - 1)];
     *entry |= USER;
     table = physical(*entry & ADDRESS_MASK);
   }
@@ -136,12 +136,12 @@ SHIM int shim_prepare_ring3(void) {
   u64 root = read_cr3();
   u64 *code = let_user_reach(root, (u64)__start_shim_text); /* aligned so that its pages share a table */
   for (u64 page = (u64)__start_shim_text >> 12; page < ((u64)__stop_shim_text - 1) >> 12; page++) *++code |= USER;
-  let_user_reach(root, FAULT_STACK)[1] |= USER; /* and the page behind it, with the exception stack */
-  u64 *alias = let_user_reach(root, (u64)physical(*(volatile u64 *)(SCRATCH_TOP_GVA - 0x18 + 1)));
+  let_user_reach(root, HANDLER_STACK)[1] |= USER; /* and the page behind it, with the exception stack */
+  u64 *alias = let_user_reach(root, (u64)physical(WORD(FIRST_TABLE)));
   let_user_reach(root, (u64)alias);
   STATE->root = root;
   STATE->mode = MODE_RING3;
-  STATE->alias = alias;
+  STATE->alias = (u64)alias;
   return 1;
 }
 
@@ -153,7 +153,7 @@ SHIM static void reach(u64 root, u64 address, u64 count) {
   }
 }
 
-SHIM static u64 scratch_begin(void) { return SCRATCH_TOP_GVA + 1 - *(volatile u64 *)(SCRATCH_TOP_GVA + 1 - 0x08); }
+SHIM static u64 scratch_begin(void) { return SCRATCH_END_GVA - WORD(SCRATCH_SIZE); }
 
 /* Lets ring 3 reach every page of the last-level table that maps `address`. Not so for the mapping of all of scratch,
  * because nearly none of it is touched: pages get the bit when they are handed out. */
@@ -165,7 +165,7 @@ SHIM static void reach_table(u64 root, u64 address) {
   u64 *entry = entry_of(root, address);
   if (!entry) return;
   u64 *table = (u64 *)((u64)entry & ~(PAGE - 1));
-  for (int i = 0; i < 512; i++)
+  for (int i = 0; i < ENTRIES; i++)
     if (table[i] & PRESENT) table[i] |= USER;
 }
 
@@ -184,8 +184,8 @@ SHIM static void write_stale_entries(void) {
 SHIM static void prepare_frame(u64 *frame, char *handler) {
   frame[0] = (u64)handler;
   frame[1] = USER_CODE;
-  frame[2] = 2;
-  frame[3] = FAULT_STACK;
+  frame[2] = 2; /* flags: none but the one that is always set */
+  frame[3] = HANDLER_STACK;
   frame[4] = USER_DATA;
 }
 
@@ -193,25 +193,25 @@ SHIM static void prepare_frame(u64 *frame, char *handler) {
  * pages. A fault inside this function would overwrite its own stack, so whatever it touches is made reachable first. */
 SHIM void ring3_after_restore(void) {
   if (STATE->ready) return write_stale_entries();
-  u64 root = STATE->root, base = *(volatile u64 *)(SCRATCH_TOP_GVA - 0x18 + 1);
-  u64 end = *(volatile u64 *)(SCRATCH_TOP_GVA - 0x10 + 1);
+  u64 root = STATE->root, base = WORD(FIRST_TABLE);
+  u64 end = WORD(NEXT_PAGE);
   /* The tables lie side by side. Their first one's alias is reachable, and so are its neighbours in the same 2 MiB; where
    * there are more, the entry of the next 2 MiB is found through tables that are reachable by then. */
-  u64 *alias = STATE->alias;
+  u64 *alias = (u64 *)STATE->alias;
   for (u64 page = base; page < end; page += PAGE) {
-    if (page != base && ((u64)physical(page) & 0x1fffff) == 0) alias = entry_of(root, (u64)physical(page));
+    if (page != base && ((u64)physical(page) % TABLE_BYTES) == 0) alias = entry_of(root, (u64)physical(page));
     *alias++ |= USER;
   }
-  prepare_frame((u64 *)PREPARED_FRAME, ring3_page_fault);
-  prepare_frame((u64 *)PREPARED_MOVE_FRAME, ring3_privileged_move);
+  prepare_frame((u64 *)FAULT_FRAME, ring3_page_fault);
+  prepare_frame((u64 *)MOVE_FRAME, ring3_privileged_move);
   reach(root, (u64)&shim_mode, 1);
-  reach(root, (u64)physical(*(volatile u64 *)(SCRATCH_TOP_GVA + 1 - 0x38)), ARENA_PAGES);
-  reach(root, SCRATCH_TOP_GVA + 1 - RESERVED_PAGES * PAGE, RESERVED_PAGES);
-  reach(root, SCRATCH_TOP_GVA + 1 - (RESERVED_PAGES + OUTPUT_WINDOW_PAGES) * PAGE, 2);
+  reach(root, (u64)physical(WORD(TRANSPORT_ARENA)), ARENA_PAGES);
+  reach(root, SCRATCH_END_GVA - RESERVED_PAGES * PAGE, RESERVED_PAGES);
+  reach(root, OUTPUT_WINDOW, 2);
   reach(root, (u64)&known, 1);
-  reach(root, (u64)known.pages, (known.page_count * 8 >> 12) + 2);
-  reach(root, (u64)known.tables, (known.table_count * 8 >> 12) + 2);
-  for (u64 i = 0; i < known.table_count; i++) reach_table(root, known.tables[i]);
+  reach(root, known.pages, (known.page_count * 8 >> 12) + 2);
+  reach(root, known.tables, (known.table_count * 8 >> 12) + 2);
+  for (u64 i = 0; i < known.table_count; i++) reach_table(root, ((const u64 *)known.tables)[i]);
   copy_known_pages(root);
   prepared();
 }
@@ -220,7 +220,7 @@ SHIM static void record_table(u64 address) {
   volatile u64 *log = (volatile u64 *)TABLE_LOG;
   u64 count = log[0];
   if (count < TABLE_LOG_ENTRIES) {
-    log[1 + count] = address & ~0x1fffffUL;
+    log[1 + count] = address & ~(TABLE_BYTES - 1);
     log[0] = count + 1;
   }
 }
@@ -249,15 +249,15 @@ SHIM int resolve_page_fault(struct fault_frame *frame) {
       copy_known_pages(root);
       prepared();
     }
-  } else if (!(frame->cs & 3)) {
+  } else if (!(frame->cs & SELECTOR_RING)) {
     return 0;
   }
-  if (!(error & 1)) {
+  if (!(error & FAULT_PRESENT)) {
     int on_demand = made_on_demand(address);
     u64 *entry = on_demand ? entry_made_for(root, address) : entry_of(root, address);
     if (!entry) return 0;
     if (*entry & PRESENT) return 1;
-    if (*entry & 4) {
+    if (*entry & OF_ZEROS) {
       make_of_zeros(root, entry);
     } else if (on_demand) {
       *entry = allocate_reachable(root) | PRESENT | WRITABLE | ACCESSED | DIRTY | user_bit() | NO_EXECUTE;
@@ -272,7 +272,7 @@ SHIM int resolve_page_fault(struct fault_frame *frame) {
       if (!known.page_count && address < scratch_begin()) record_table(address);
       return 1;
     }
-    if (!(error & 2)) return 0;
+    if (!(error & FAULT_WRITE)) return 0;
     if (*entry & WRITABLE) return 1;
     if (!(*entry & COPY_ON_WRITE)) return 0;
     copy_on_write(root, address, entry);

@@ -34,9 +34,9 @@ SHIM static void abort_number(const char *name, u64 value) {
   abort_bytes(digits, 16);
 }
 
-/* Tells the host: an error code, the vector unless it is NO_VECTOR, a text, the terminator. Does not return. */
-SHIM void shim_abort(u64 vector, u64 rip, u64 address, u64 error, const char *text) {
-  char head[2] = {0x0b, (char)vector};
+/* Tells the host: a code that it judges by, the vector unless it is NO_VECTOR, a text, the terminator. Does not return. */
+SHIM void shim_abort(u8 code, u64 vector, u64 rip, u64 address, u64 error, const char *text) {
+  char head[2] = {(char)code, (char)vector};
   abort_bytes(head, vector == NO_VECTOR ? 1 : 2);
   abort_text(text);
   abort_number(" rip=", rip);
@@ -66,8 +66,8 @@ SHIM int shim_detect_mode(void) {
 
 /* A fault that nobody resolved. Returns when the payload caused it. */
 SHIM void page_fault_is_fatal(struct fault_frame *frame) {
-  if (in_shim(frame->rip) || (shim_mode == MODE_RING3 && !(frame->cs & 3)))
-    shim_abort(VECTOR_PAGE_FAULT, frame->rip, frame->cr2, frame->error, "page fault in the shim");
+  if (in_shim(frame->rip) || (shim_mode == MODE_RING3 && !(frame->cs & SELECTOR_RING)))
+    shim_abort(ABORT_EXCEPTION, VECTOR_PAGE_FAULT, frame->rip, frame->cr2, frame->error, "page fault in the shim");
 }
 
 SHIM static void continue_in_thunk(struct trap_frame *frame, u64 vector) {
@@ -82,10 +82,10 @@ SHIM static void continue_in_thunk(struct trap_frame *frame, u64 vector) {
 
 /* Any other exception. Returns to the payload's trap_thunk, or not at all. */
 SHIM void shim_exception(struct trap_frame *frame, u64 vector) {
-  if (in_shim(frame->rip) || (shim_mode == MODE_RING3 && !(frame->cs & 3))) {
+  if (in_shim(frame->rip) || (shim_mode == MODE_RING3 && !(frame->cs & SELECTOR_RING))) {
     u64 address;
     __asm__ volatile("mov %%cr2, %0" : "=r"(address));
-    shim_abort(vector, frame->rip, address, frame->error, "exception in the shim");
+    shim_abort(ABORT_EXCEPTION, vector, frame->rip, address, frame->error, "exception in the shim");
   }
   continue_in_thunk(frame, vector);
 }
@@ -93,57 +93,31 @@ SHIM void shim_exception(struct trap_frame *frame, u64 vector) {
 /* Payload side of both. */
 void forward_trap(u64 rip, u64 frame_pointer, int has_address, u64 address, u64 vector) {
   if (trap_handler) trap_handler(rip, frame_pointer, has_address, has_address ? address : 0);
-  shim_abort(vector, rip, has_address ? address : 0, has_address ? 0 : address, "exception in the guest runtime");
+  shim_abort(ABORT_EXCEPTION, vector, rip, has_address ? address : 0, has_address ? 0 : address, "exception in the guest runtime");
 }
 
-/* The place of a register in a frame. No table in memory: ring 3 may not be able to read it yet. */
-SHIM static u64 *register_of(struct trap_frame *frame, int number) {
-  if (number == 4) return &frame->rsp;
-  int place = number >= 8 ? 15 - number : (int)(0x9a80dbceU >> (4 * number) & 15);
-  return &frame->r15 + place;
+/* Does what a privileged instruction of Hyperlight's guest library is for, and goes on behind it. */
+SHIM static int performed(struct trap_frame *frame) {
+  struct instruction found = decode_privileged((const u8 *)frame->rip);
+  if (found.what == NOT_OURS) return 0;
+  u64 *reg = register_of(frame, found.reg);
+  if (found.what == READ_CR0)
+    *reg = CR0;
+  else if (found.what == READ_CR3)
+    *reg = STATE->root;
+  else if (found.what == INVALIDATE)
+    invalidate(*reg);
+  frame->rip += found.length;
+  return 1;
 }
 
-/* Ring 3: `mov` from or to a control register without a prefix. Hyperlight's guest library reads CR3, and copies CR0 to
- * itself. */
+/* Ring 3: moves from and to a control register without a prefix, as in every call of the host. */
 SHIM void privileged_move(struct trap_frame *frame) {
-  const u8 *code = (const u8 *)frame->rip;
-  u64 *target = register_of(frame, code[2] & 7);
-  int reads = code[1] == 0x20, control = (code[2] >> 3) & 7;
-  if (reads && control == 3)
-    *target = STATE->root;
-  else if (reads && control == 0)
-    *target = CR0;
-  else if (reads || control != 0)
-    return continue_in_thunk(frame, VECTOR_GENERAL_PROTECTION);
-  frame->rip += 3;
+  if (!performed(frame)) continue_in_thunk(frame, VECTOR_GENERAL_PROTECTION);
 }
 
-/* Ring 0: invlpg, and the moves that have a prefix. */
+/* Ring 0: what is left. */
 SHIM void shim_general_protection(struct trap_frame *frame) {
-  const u8 *code = (const u8 *)frame->rip;
-  int prefix = 0, rex_b = 0;
-  if ((frame->cs & 3) && (code[0] & 0xf4) == 0x40) { /* without REX.R, which would name another control register */
-    rex_b = (code[0] & 1) << 3;
-    prefix = 1;
-  }
-  if ((frame->cs & 3) && code[prefix] == 0x0f) {
-    u8 operand = code[prefix + 2];
-    u64 *target = register_of(frame, (operand & 7) | rex_b);
-    int control = (operand >> 3) & 7;
-    if (code[prefix + 1] == 0x20 && (control == 0 || control == 3)) {
-      *target = control == 0 ? CR0 : read_cr3();
-      frame->rip += prefix + 3;
-      return;
-    }
-    if (code[prefix + 1] == 0x22 && control == 0) {
-      frame->rip += prefix + 3;
-      return;
-    }
-    if (code[prefix + 1] == 0x01 && control == 7 && (operand >> 6) == 0) {
-      invalidate(*target);
-      frame->rip += prefix + 3;
-      return;
-    }
-  }
+  if ((frame->cs & SELECTOR_RING) && performed(frame)) return;
   shim_exception(frame, VECTOR_GENERAL_PROTECTION);
 }

@@ -10,6 +10,7 @@ from wcpod.sandbox.result import HostCall, Isolation
 __all__ = [
     "DEBUG_BUILD",
     "INTERFACE_VERSION",
+    "LAYOUT",
     "VERSION",
     "Answer",
     "AuditLog",
@@ -29,6 +30,7 @@ __all__ = [
 DEBUG_BUILD: bool
 VERSION: str
 INTERFACE_VERSION: int
+LAYOUT: dict[str, int]
 
 def detect_hypervisor() -> str: ...
 def image_digest(path: str | PathLike[str]) -> str: ...

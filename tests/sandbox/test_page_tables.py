@@ -13,13 +13,13 @@ from typing import IO
 import pytest
 
 from wcpod import Limits, Sandbox
+from wcpod._bridge import LAYOUT
 
 pytestmark = pytest.mark.microvm
 
-END = 0x10_0000_0000  # of scratch, guest-physical
-WINDOW = (12 + 1160) * 4096  # before the end
-STATE = 0x10C0  # before the end: the address of the root table
-LINEAR = 0x1000_0000_0000  # the interpreter's memory
+END = LAYOUT["scratch_end"]
+WINDOW = END - LAYOUT["window_from_end"]
+PAGE = LAYOUT["page"]
 PRESENT, FRAME = 1, 0x000F_FFFF_FFFF_F000
 
 
@@ -36,7 +36,9 @@ class Scratch:
 
     def _reads(self, mark: bytes) -> bool:
         try:
-            return self.read(END - WINDOW, 8) == b"wcpodout" and self.read(END - WINDOW + 4096, len(mark)) == mark
+            if self.word(WINDOW) != LAYOUT["window_magic"]:
+                return False
+            return self.read(WINDOW + LAYOUT["stdout_in_window"], len(mark)) == mark
         except OSError:
             return False
 
@@ -53,21 +55,21 @@ class Scratch:
 
     def entry(self, address: int) -> int:
         """Where the last-level entry for a virtual address lies."""
-        table = self.word(END - STATE)
+        table = self.word(END - LAYOUT["root_table_from_end"])
         for shift in (39, 30, 21):
             table = self.word(table + 8 * ((address >> shift) & 511)) & FRAME
         return table + 8 * ((address >> 12) & 511)
 
     @property
     def begin(self) -> int:
-        return END - self.word(END - 8)
+        return END - self.word(END - LAYOUT["scratch_size_from_end"])
 
 
 def snapshot_entries(scratch: Scratch) -> tuple[int, int]:
     """Entries of two pages of the interpreter's memory that are still those of the snapshot."""
     found = []
     for page in range(512):
-        entry = scratch.entry(LINEAR + page * 4096)
+        entry = scratch.entry(LAYOUT["linear_memory"] + page * PAGE)
         if scratch.word(entry) & PRESENT and scratch.word(entry) & FRAME < scratch.begin:
             found.append(entry)
     return found[100], found[200]

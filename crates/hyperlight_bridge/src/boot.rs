@@ -3,6 +3,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use guest_abi::function::guest::{BOOT, KEEP_TOUCHED};
+use guest_abi::outcome::Outcome;
 use hyperlight_host::sandbox::snapshot::Snapshot as Memory;
 use hyperlight_host::{HyperlightError, SandboxBuilder};
 
@@ -12,7 +14,6 @@ use crate::guest_calls::{self, Message};
 use crate::guest_image::{GuestImage, INTERFACE_VERSION};
 use crate::hypervisor::{Hypervisor, KVM_DEVICE};
 use crate::machine::{Machine, SCRATCH_BYTES, scratch_bytes};
-use crate::outcome::Outcome;
 use crate::output_window::OutputWindow;
 use crate::prepared::Prepared;
 use crate::run::{RunLimits, VmSize};
@@ -69,7 +70,7 @@ pub(crate) fn boot(image: GuestImage, size: VmSize) -> Result<Booted, BridgeErro
     let mut machine = build(path, image_bytes, size)?;
     let [a, b, c, d] = rand::random::<[u64; 4]>();
     let privilege_ring = machine
-        .call_within::<u64>(BOOT_LIMIT, "Boot", (clock::wall_clock_ns(), clock::tsc_hz(), a, b, c, d))
+        .call_within::<u64>(BOOT_LIMIT, BOOT, (clock::wall_clock_ns(), clock::tsc_hz(), a, b, c, d))
         .map_err(|error| boot_error(path, &error))?;
     let booted = begin.elapsed();
     rehearse(&mut machine, path)?;
@@ -160,5 +161,5 @@ fn rehearse(machine: &mut Machine, path: &Path) -> Result<(), BridgeError> {
 fn find_known_pages(machine: &mut Machine, first: &Arc<Memory>, path: &Path) -> Result<u64, BridgeError> {
     machine.restore(first)?;
     rehearsal(machine, path, REHEARSALS[0])?;
-    machine.call_within(BOOT_LIMIT, "KeepTouched", ()).map_err(|error| boot_error(path, &error))
+    machine.call_within(BOOT_LIMIT, KEEP_TOUCHED, ()).map_err(|error| boot_error(path, &error))
 }

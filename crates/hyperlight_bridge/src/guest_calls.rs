@@ -3,12 +3,14 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Instant;
 
+use guest_abi::function::guest::{EXECUTE, PLACE_INPUTS};
+use guest_abi::inputs;
+use guest_abi::outcome::is_plain;
 use hyperlight_host::HyperlightError;
 
 use crate::clock;
 use crate::error::BridgeError;
 use crate::machine::Machine;
-use crate::outcome::is_plain;
 use crate::run::RunLimits;
 use crate::stop::Stop;
 
@@ -53,13 +55,13 @@ pub(crate) fn execute(
     message: Message,
 ) -> Result<u64, HyperlightError> {
     if !message.inputs.is_empty() {
-        machine.call::<u64>(stop, deadline, "PlaceInputs", message.inputs)?;
+        machine.call::<u64>(stop, deadline, PLACE_INPUTS, message.inputs)?;
     }
     let [a, b, c, d] = rand::random::<[u64; 4]>();
     let (wall_clock, tsc_hz) = (clock::wall_clock_ns(), clock::tsc_hz());
     let (memory, output) = (limits.memory_bytes, limits.output_bytes);
     let arguments = (run_id, wall_clock, tsc_hz, a, b, c, d, memory, output, message.tools, message.code);
-    machine.call(stop, deadline, "Execute", arguments)
+    machine.call(stop, deadline, EXECUTE, arguments)
 }
 
 fn encode_inputs(inputs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, BridgeError> {
@@ -67,16 +69,12 @@ fn encode_inputs(inputs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, BridgeError> {
     if let Some((name, _)) = inputs.iter().find(|(name, _)| !is_plain(name) || !names.insert(name)) {
         return Err(BridgeError::InputName { name: name.clone() });
     }
-    let bytes: usize = inputs.iter().map(|(name, content)| 8 + name.len() + content.len()).sum();
+    let inputs = inputs.iter().map(|(name, content)| (name.as_str(), content.as_slice()));
+    let bytes = inputs::encoded_bytes(inputs.clone());
     if bytes > MAX_MESSAGE_BYTES {
         return Err(BridgeError::InputsTooLarge { bytes, limit: MAX_MESSAGE_BYTES });
     }
-    let mut encoded = Vec::with_capacity(bytes);
-    for part in inputs.iter().flat_map(|(name, content)| [name.as_bytes(), content]) {
-        encoded.extend((part.len() as u32).to_le_bytes());
-        encoded.extend(part);
-    }
-    Ok(encoded)
+    Ok(inputs::encode(inputs))
 }
 
 #[cfg(test)]
@@ -84,9 +82,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn inputs_are_lengths_and_bytes() {
+    fn inputs_fit_into_one_message_under_plain_names() {
         let encoded = encode_inputs(&[("a".into(), b"xy".to_vec())]).unwrap();
-        assert_eq!(encoded, [1, 0, 0, 0, b'a', 2, 0, 0, 0, b'x', b'y']);
+        assert_eq!(inputs::decode(&encoded).collect::<Vec<_>>(), [Ok(("a", b"xy".as_slice()))]);
+        for names in [["a", "a"], ["a", "../b"]] {
+            let inputs = names.map(|name| (name.to_owned(), Vec::new()));
+            assert!(matches!(encode_inputs(&inputs), Err(BridgeError::InputName { name }) if name == names[1]));
+        }
         let large = encode_inputs(&[("a".into(), vec![0; MAX_MESSAGE_BYTES])]);
         assert!(matches!(large, Err(BridgeError::InputsTooLarge { .. })));
     }

@@ -4,16 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
+use guest_abi::interface;
 use memchr::memmem;
 use sha2::{Digest, Sha256};
 
 use crate::error::BridgeError;
 
-/// Version of the guest functions, host functions, outcome record and output window. `guest/runtime` carries the same.
-pub const INTERFACE_VERSION: u32 = 3;
-
-/// Marks the interface version inside the image.
-const INTERFACE_MARK: &[u8] = b"wcpod-guest-interface=";
+pub use guest_abi::interface::VERSION as INTERFACE_VERSION;
 
 /// A guest image that was read and looked at.
 pub struct GuestImage {
@@ -64,8 +61,9 @@ fn check(path: &Path, bytes: &[u8]) -> Result<(), BridgeError> {
     if end > bytes.len() as u64 {
         return Err(invalid(&format!("it is cut off: {} of {end} bytes are there", bytes.len())));
     }
-    let at = find(bytes, INTERFACE_MARK).ok_or_else(|| invalid("it does not name a wcpod guest interface"))?;
-    let version: String = bytes[at + INTERFACE_MARK.len()..]
+    let at =
+        find(bytes, interface::MARK.as_bytes()).ok_or_else(|| invalid("it does not name a wcpod guest interface"))?;
+    let version: String = bytes[at + interface::MARK.len()..]
         .iter()
         .take(10)
         .take_while(|byte| byte.is_ascii_digit())
@@ -115,7 +113,7 @@ mod tests {
         bytes[54] = 56;
         bytes[56] = 1;
         let mut segment = vec![0; 56];
-        let note = format!("wcpod-guest-interface={version}\0");
+        let note = format!("{}{version}\0", interface::MARK);
         segment[8] = 120;
         segment[32] = note.len() as u8;
         bytes.extend(segment);

@@ -4,14 +4,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use egress::{AuditRecord, FetchReply, FetchRequest, Format, Status};
+use guest_abi::function::host::{CALL_TOOL, FETCH_URL, SLEEP};
+use guest_abi::reply;
 use hyperlight_host::SandboxBuilder;
 
 use crate::run::{ActiveRun, CallRecord, CallStatus, OverLimit};
 use crate::stop::StopReason;
 use crate::tool_calls::ToolError;
 
-/// Longest reply that fits through the transport, with room for its envelope.
-const MAX_REPLY_BYTES: usize = 1 << 20;
 /// Longest JSON of a tool's arguments.
 const MAX_ARGUMENT_BYTES: usize = 1 << 20;
 /// What a record calls a tool that there is not: its name is the guest's.
@@ -35,13 +35,13 @@ impl CurrentRun {
 pub(crate) fn register(builder: SandboxBuilder, current: &CurrentRun) -> SandboxBuilder {
     let (fetch, tool, sleep, print) = (current.clone(), current.clone(), current.clone(), current.clone());
     builder
-        .host_function("FetchUrl", move |url: String, offset: u64, format: String| {
+        .host_function(FETCH_URL, move |url: String, offset: u64, format: String| {
             fetch.get().map_or_else(no_run, |run| fetch_url(&run, url, offset, &format))
         })
-        .host_function("CallTool", move |name: String, arguments: String| {
+        .host_function(CALL_TOOL, move |name: String, arguments: String| {
             tool.get().map_or_else(no_run, |run| call_tool(&run, name, arguments))
         })
-        .host_function("Sleep", move |ns: u64| {
+        .host_function(SLEEP, move |ns: u64| {
             if let Some(run) = sleep.get() {
                 let end = Instant::now().checked_add(Duration::from_nanos(ns)).unwrap_or(run.deadline);
                 run.stop.wait_until(end.min(run.deadline));
@@ -65,7 +65,7 @@ fn no_run() -> String {
 /// An error as the guest's runtime reads it.
 fn refusal(class: &str, message: &str) -> String {
     let error = ToolError { class: class.into(), message: message.into() };
-    format!("-{}", serde_json::to_string(&error).unwrap_or_else(|_| "{}".into()))
+    reply::encode(Err(&serde_json::to_string(&error).unwrap_or_else(|_| "{}".into())))
 }
 
 /// A reply and the record to go with it.
@@ -88,7 +88,9 @@ impl Answer {
             Status::Error => CallStatus::Error,
         };
         match serde_json::to_string(&page) {
-            Ok(page) => Self { reply: format!("+{page}"), status, reason: audit.reason.clone(), fetch: Some(audit) },
+            Ok(page) => {
+                Self { reply: reply::encode(Ok(&page)), status, reason: audit.reason.clone(), fetch: Some(audit) }
+            }
             Err(error) => Self::error("ToolError", format!("the page cannot be handed over: {error}")),
         }
     }
@@ -139,7 +141,7 @@ fn call_tool(run: &Arc<ActiveRun>, name: String, arguments: String) -> String {
         (None, Some(tools)) if known && arguments.len() <= MAX_ARGUMENT_BYTES => {
             match tools.ask(name, arguments, &run.stop, run.deadline) {
                 Some(Ok(value)) => {
-                    Answer { reply: format!("+{value}"), status: CallStatus::Ok, reason: None, fetch: None }
+                    Answer { reply: reply::encode(Ok(&value)), status: CallStatus::Ok, reason: None, fetch: None }
                 }
                 Some(Err(ToolError { class, message })) => Answer::error(&class, message),
                 None => left_behind(run),
@@ -173,8 +175,8 @@ fn counted(run: &Arc<ActiveRun>, name: &str, answer: impl FnOnce(Option<Answer>)
         }
     };
     let answer = answer(over_limit);
-    let answer = if answer.reply.len() > MAX_REPLY_BYTES {
-        let message = format!("the reply is too long: {} bytes, at most {MAX_REPLY_BYTES} fit", answer.reply.len());
+    let answer = if answer.reply.len() > reply::MAX_BYTES {
+        let message = format!("the reply is too long: {} bytes, at most {} fit", answer.reply.len(), reply::MAX_BYTES);
         Answer { fetch: answer.fetch, ..Answer::error("ToolError", message) }
     } else {
         answer
@@ -214,7 +216,7 @@ mod tests {
     fn run(host_calls: u32, ms: u64, pages: bool) -> Arc<ActiveRun> {
         let tools = served(&["echo", "long", "slow", "no"], |name, arguments| match name {
             "echo" => Ok(arguments.to_owned()),
-            "long" => Ok("x".repeat(MAX_REPLY_BYTES)),
+            "long" => Ok("x".repeat(reply::MAX_BYTES)),
             "slow" => {
                 std::thread::sleep(Duration::from_millis(300));
                 Ok("null".into())

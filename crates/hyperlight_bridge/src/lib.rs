@@ -17,7 +17,7 @@
 //! | `stop`, `watchdog`, `interrupt_signal` | why a run must end early, and how it is made to |
 //! | `host_functions`, `tool_calls` | what the guest may call, and tools on their way to who answers |
 //! | `events` | what a run does while it runs |
-//! | `outcome`, `output_window` | what comes out of the guest, decoded as hostile bytes |
+//! | `output_window` | what a run prints, and its outcome, read as hostile bytes (decoders: `guest_abi`) |
 //! | `guest_image`, `hypervisor`, `clock` | the file that is booted, what it is booted on, the time it starts with |
 //! | `fork_lock` | the one lock of the process |
 //! | `error` | every way in which the sandbox itself can fail |
@@ -37,7 +37,6 @@ pub mod hypervisor;
 mod interrupt_signal;
 mod machine;
 pub mod micro_vm;
-pub mod outcome;
 pub mod output_window;
 mod page_tables;
 mod prepared;

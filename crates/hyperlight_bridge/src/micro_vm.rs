@@ -3,6 +3,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use guest_abi::layout::{MOST_STALE, PAGE, RING_3};
 use hyperlight_host::HyperlightError;
 
 use crate::boot::{self, Booted, StartTimes};
@@ -14,7 +15,7 @@ use crate::hypervisor::Hypervisor;
 use crate::interrupt_signal;
 use crate::machine::Machine;
 use crate::output_window::OutputWindow;
-use crate::prepared::{Finding, MOST_STALE};
+use crate::prepared::Finding;
 use crate::run::{ActiveRun, Ended, Kind, RunLimits, RunReport, RunRequest, VmSize};
 use crate::scratch::Scratch;
 use crate::snapshot::{Facts, Snapshot};
@@ -216,7 +217,7 @@ impl MicroVm {
             _ => {}
         }
         // Only in ring 3 mode does the shim see every call before the runtime does.
-        let most = if self.clean.facts().privilege_ring == 3 { MOST_STALE } else { 0 };
+        let most = if self.clean.facts().privilege_ring == RING_3 { MOST_STALE } else { 0 };
         if self.stale.len() > most {
             return Err(format!("it linked {} page tables, at most {most} can be taken care of", self.stale.len()));
         }
@@ -303,7 +304,7 @@ impl MicroVm {
             detail,
             duration,
             restore,
-            dirtied_pages: next_page.saturating_sub(self.clean.facts().first_page) / 4096,
+            dirtied_pages: next_page.saturating_sub(self.clean.facts().first_page) / PAGE,
             peak_memory,
             survived: std::mem::take(&mut self.survived),
         })

@@ -12,8 +12,10 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
+use guest_abi::layout::PAGE;
+
 use crate::error::BridgeError;
-use crate::scratch::{PAGE, Scratch, from_end};
+use crate::scratch::{Scratch, from_end};
 
 const PRESENT: u64 = 1;
 const LARGE: u64 = 1 << 7;

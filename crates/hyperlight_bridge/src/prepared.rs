@@ -10,27 +10,21 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use guest_abi::function::guest::KEEP_TOUCHED;
+use guest_abi::layout::{
+    FAULT_FRAME, NEXT_PAGE, ONLY_PREPARE, PAGE, PREPARED_BYTES, READY, SCRATCH_END_GPA, STALE_COUNT, STALE_ENTRIES,
+};
 use hyperlight_host::sandbox::snapshot::Snapshot as Memory;
 
 use crate::error::BridgeError;
 use crate::machine::Machine;
 use crate::page_tables::PageTables;
-use crate::scratch::{ALLOCATOR, Bookkeeping, END_GPA, PAGE, Scratch, begin_of, from_end};
+use crate::scratch::{Bookkeeping, Scratch, begin_of, from_end};
 
-/// The shim's prepared frames and its state (`guest/shim/layout.h`), to the end of their page; from the end of scratch.
-const FRAMES: u64 = 0x1100;
-const FRAMES_BYTES: usize = 0x100;
-/// The state (`guest/shim/shim.h`): root, mode, ready, alias, only_prepare, stale_count.
-const STATE: u64 = 0x10c0;
-const STALE_COUNT: u64 = STATE - 40;
-const STALE_ENTRIES: u64 = 0x4000;
-/// Most stale entries that the shim takes care of.
-pub(crate) const MOST_STALE: usize = 512;
 /// What preparing may add to the tables: pages that a run is known to dirty, and a few tables.
 const MOST_ADDED: u64 = 4096 * PAGE;
 /// Time that preparing may take, also inside an emulated processor.
 const LIMIT: Duration = Duration::from_secs(20);
-const ONLY_PREPARE: u64 = STATE - 32;
 
 /// What was found.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,10 +66,10 @@ impl Prepared {
         let restored = scratch.bookkeeping()?;
         let begin = restored.first_table;
         let before = read(&scratch, begin..restored.next_page, restored.bytes)?;
-        scratch.write(ONLY_PREPARE, &1_u64.to_le_bytes())?;
+        scratch.write(ONLY_PREPARE.from_end(), &1_u64.to_le_bytes())?;
         // It halts without an answer, which Hyperlight takes for a failure; whether it did its work shows in its memory.
-        let _ = machine.call_within::<u64>(LIMIT, "KeepTouched", ());
-        let [_, _, ready, _, only_prepare] = scratch.words(STATE)?;
+        let _ = machine.call_within::<u64>(LIMIT, KEEP_TOUCHED, ());
+        let ([ready], [only_prepare]) = (scratch.words(READY.from_end())?, scratch.words(ONLY_PREPARE.from_end())?);
         // The state may be one that a run left, so none of this is more than the guest's word.
         let next_page = scratch.bookkeeping()?.next_page;
         let added = next_page.wrapping_sub(restored.next_page);
@@ -84,10 +78,11 @@ impl Prepared {
         }
         let bytes = read(&scratch, begin..next_page, restored.bytes)?;
         let changed = differences(&before, &bytes);
-        let mut shim = vec![0; FRAMES_BYTES];
-        scratch.read(FRAMES, &mut shim)?;
-        let words = vec![(FRAMES, shim), (ALLOCATOR, next_page.to_le_bytes().to_vec())];
-        let tables = PageTables { begin, bytes, dense: before.len(), scratch: begin_of(restored.bytes)..END_GPA };
+        let mut shim = vec![0; PREPARED_BYTES];
+        scratch.read(FAULT_FRAME.from_end(), &mut shim)?;
+        let words = vec![(FAULT_FRAME.from_end(), shim), (NEXT_PAGE.from_end(), next_page.to_le_bytes().to_vec())];
+        let tables =
+            PageTables { begin, bytes, dense: before.len(), scratch: begin_of(restored.bytes)..SCRATCH_END_GPA };
         Ok(Self { restored, tables, changed, words })
     }
 
@@ -103,15 +98,15 @@ impl Prepared {
         self.words.iter().try_for_each(|(place, bytes)| scratch.write(*place, bytes))?;
         if !stale.is_empty() {
             let addresses: Vec<u8> = stale.iter().flat_map(|address| address.to_le_bytes()).collect();
-            scratch.write(STALE_ENTRIES, &addresses)?;
-            scratch.write(STALE_COUNT, &(stale.len() as u64).to_le_bytes())?;
+            scratch.write(STALE_ENTRIES.from_end(), &addresses)?;
+            scratch.write(STALE_COUNT.from_end(), &(stale.len() as u64).to_le_bytes())?;
         }
         Ok(())
     }
 
     /// What a run that began in this state left in the page tables.
     pub fn look_at_tables(&self, scratch: &Scratch) -> Result<Finding, BridgeError> {
-        let [stale_count] = scratch.words(STALE_COUNT)?;
+        let [stale_count] = scratch.words(STALE_COUNT.from_end())?;
         Ok(match self.tables.look(scratch)? {
             Some(linked) => Finding::Honest { linked, all_written: stale_count == 0 },
             None => Finding::Dishonest,

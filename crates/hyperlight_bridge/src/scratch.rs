@@ -11,18 +11,10 @@ use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::FileExt;
 
 use arc_swap::ArcSwapOption;
+use guest_abi::layout::{GENERATION, OUTPUT_WINDOW, SCRATCH_END_GPA};
 
 use crate::error::BridgeError;
 use crate::fork_lock::{ForkLock, Held};
-use crate::output_window;
-
-pub(crate) const PAGE: u64 = 4096;
-/// Guest-physical address of the end of scratch (`SCRATCH_TOP_GPA` of hyperlight-common, and one).
-pub(crate) const END_GPA: u64 = 0x10_0000_0000;
-/// Hyperlight's page allocator word (`SCRATCH_TOP_ALLOCATOR_OFFSET`).
-pub(crate) const ALLOCATOR: u64 = 0x10;
-/// Four words that Hyperlight writes at every restore: generation, first table, next free page, size.
-const BOOKKEEPING: u64 = 0x20;
 
 /// Held while a sandbox is built.
 static BUILDING: ForkLock = ForkLock::new();
@@ -33,7 +25,7 @@ const TRIES: u32 = 8;
 
 /// Written where the guest's output window begins, which is zero in new scratch, before a sandbox is dropped.
 const RETIRED: u64 = u64::from_le_bytes(*b"retired\n");
-const RETIRED_AT: u64 = output_window::FROM_END;
+const RETIRED_AT: u64 = OUTPUT_WINDOW.from_end();
 
 type Ends = BTreeSet<ScratchEnd>;
 
@@ -151,7 +143,7 @@ impl Scratch {
 
     /// What Hyperlight noted at the last restore.
     pub fn bookkeeping(&self) -> Result<Bookkeeping, BridgeError> {
-        let [generation, first_table, next_page, bytes] = self.words(BOOKKEEPING)?;
+        let [generation, first_table, next_page, bytes] = self.words(GENERATION.from_end())?;
         Ok(Bookkeeping { generation, first_table, next_page, bytes })
     }
 }
@@ -170,16 +162,18 @@ pub(crate) struct Bookkeeping {
 
 /// How far a guest-physical address of scratch is from the end.
 pub(crate) fn from_end(gpa: u64) -> u64 {
-    END_GPA.wrapping_sub(gpa)
+    SCRATCH_END_GPA.wrapping_sub(gpa)
 }
 
 /// Guest-physical address at which scratch of a size begins.
 pub(crate) fn begin_of(bytes: u64) -> u64 {
-    END_GPA.wrapping_sub(bytes)
+    SCRATCH_END_GPA.wrapping_sub(bytes)
 }
 
 #[cfg(test)]
 mod tests {
+    use guest_abi::layout::PAGE;
+
     use super::*;
 
     #[test]
@@ -271,6 +265,6 @@ mod tests {
         let end = ScratchEnd(memory.as_ptr_range().end as u64);
         let words: [u64; 2] = end.open().unwrap().words(24).unwrap();
         assert_eq!(words, [5, 6]);
-        assert_eq!(from_end(END_GPA - 16), 16);
+        assert_eq!(from_end(SCRATCH_END_GPA - 16), 16);
     }
 }

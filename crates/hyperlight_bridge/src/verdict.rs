@@ -1,7 +1,8 @@
 //! The verdict on a run, and its output as text.
+use guest_abi::abort::Abort;
+use guest_abi::outcome::Outcome;
 use hyperlight_host::HyperlightError;
 
-use crate::outcome::Outcome;
 use crate::output_window::Captured;
 use crate::run::{Kind, RunReport, cut};
 use crate::stop::StopReason;
@@ -36,9 +37,8 @@ impl Verdict {
 pub(crate) fn judge(called: Result<Vec<u8>, HyperlightError>, stopped: Option<StopReason>) -> Verdict {
     match called {
         Ok(record) => {
-            let outcome = Outcome::decode(&record);
-            let verdict =
-                outcome.map_or_else(|malformed| Verdict::ended(Kind::Crash, &malformed.to_string()), of_outcome);
+            let malformed = |_| Verdict::ended(Kind::Crash, "the guest answered with a malformed outcome");
+            let verdict = Outcome::decode(&record).map_or_else(malformed, of_outcome);
             // A guest that was told to end may do so by itself before it is interrupted.
             match stopped {
                 Some(_) => Verdict { files: verdict.files, peak_memory: verdict.peak_memory, ..of_stop(stopped) },
@@ -46,13 +46,11 @@ pub(crate) fn judge(called: Result<Vec<u8>, HyperlightError>, stopped: Option<St
             }
         }
         Err(HyperlightError::ExecutionCanceledByHost()) => of_stop(stopped),
-        Err(HyperlightError::GuestAborted(_, message)) => {
-            let kind = if message.starts_with("out of scratch memory") {
-                Kind::Memory
-            } else if message.starts_with("output limit") {
-                Kind::Output
-            } else {
-                Kind::Crash
+        Err(HyperlightError::GuestAborted(code, message)) => {
+            let kind = match Abort::of_code(code) {
+                Some(Abort::OutOfScratch) => Kind::Memory,
+                Some(Abort::OutputLimit) => Kind::Output,
+                Some(Abort::Exception) | None => Kind::Crash,
             };
             Verdict::ended(kind, &message)
         }
@@ -129,11 +127,8 @@ fn lossless_prefix(bytes: &[u8], cut: bool) -> std::borrow::Cow<'_, str> {
 mod tests {
     use super::*;
 
-    fn record(trapped: u8, denied: u8, exit_code: i32) -> Vec<u8> {
-        let mut bytes = vec![trapped, denied, 0];
-        bytes.extend(exit_code.to_le_bytes());
-        bytes.extend([0; 20]);
-        bytes
+    fn record(trapped: bool, memory_denied: bool, exit_code: i32) -> Vec<u8> {
+        Outcome { trapped, memory_denied, exit_code, ..Outcome::default() }.encode()
     }
 
     fn kind(called: Result<Vec<u8>, HyperlightError>, stopped: Option<StopReason>) -> &'static str {
@@ -142,21 +137,22 @@ mod tests {
 
     #[test]
     fn the_verdict_follows_what_the_host_saw() {
-        assert_eq!(kind(Ok(record(0, 0, 0)), None), "ok");
-        assert_eq!(kind(Ok(record(0, 0, 3)), None), "error");
-        assert_eq!(kind(Ok(record(0, 1, 1)), None), "memory");
-        assert_eq!(kind(Ok(record(0, 1, 0)), None), "ok");
-        assert_eq!(kind(Ok(record(1, 0, 1)), None), "crash");
+        assert_eq!(kind(Ok(record(false, false, 0)), None), "ok");
+        assert_eq!(kind(Ok(record(false, false, 3)), None), "error");
+        assert_eq!(kind(Ok(record(false, true, 1)), None), "memory");
+        assert_eq!(kind(Ok(record(false, true, 0)), None), "ok");
+        assert_eq!(kind(Ok(record(true, false, 1)), None), "crash");
         assert_eq!(kind(Ok(vec![9]), None), "crash");
         // It ended by itself, but was told to.
-        assert_eq!(kind(Ok(record(0, 0, 1)), Some(StopReason::TimedOut)), "timeout");
-        assert_eq!(kind(Ok(record(0, 0, 0)), Some(StopReason::HostCalls)), "crash");
+        assert_eq!(kind(Ok(record(false, false, 1)), Some(StopReason::TimedOut)), "timeout");
+        assert_eq!(kind(Ok(record(false, false, 0)), Some(StopReason::HostCalls)), "crash");
         assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::TimedOut)), "timeout");
         assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::Cancelled)), "cancelled");
-        let aborted = |text: &str| Err(HyperlightError::GuestAborted(11, text.into()));
-        assert_eq!(kind(aborted("out of scratch memory rip=0"), None), "memory");
-        assert_eq!(kind(aborted("output limit reached"), None), "output");
-        assert_eq!(kind(aborted("Exception: PageFault | x"), None), "crash");
+        let aborted = |code: u8| Err(HyperlightError::GuestAborted(code, "whatever it says".into()));
+        assert_eq!(kind(aborted(Abort::OutOfScratch.code()), None), "memory");
+        assert_eq!(kind(aborted(Abort::OutputLimit.code()), None), "output");
+        assert_eq!(kind(aborted(Abort::Exception.code()), None), "crash");
+        assert_eq!(kind(aborted(0), None), "crash");
         assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::HostCalls)), "crash");
         assert_eq!(kind(Err(HyperlightError::ExecutionCanceledByHost()), Some(StopReason::Output)), "output");
     }

@@ -6,6 +6,7 @@ use std::error::Error;
 use std::time::Instant;
 use std::{env, fs};
 
+use guest_abi::layout::{LINEAR_GUARD, LINEAR_RESERVATION};
 use wasmtime::{Config, Engine};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -14,8 +15,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut config = Config::new();
     config.target("x86_64-unknown-linux-gnu")?; // named, so that features of the building machine are not used
     config.signals_based_traps(true);
-    config.memory_reservation(4 << 30);
-    config.memory_guard_size(32 << 20);
+    config.memory_reservation(LINEAR_RESERVATION);
+    config.memory_guard_size(LINEAR_GUARD);
     config.memory_init_cow(false);
     config.generate_address_map(false);
     config.native_unwind_info(false);

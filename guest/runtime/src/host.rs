@@ -2,42 +2,33 @@
 use alloc::format;
 use alloc::string::String;
 
+use guest_abi::function::host::{CALL_TOOL, FETCH_URL, SLEEP};
+use guest_abi::reply;
 use hyperlight_guest::error::Result;
-use hyperlight_guest_bin::host_function;
+use hyperlight_guest_bin::host_comm::call_host;
 use wcpod_wasi::Stream;
 
 use crate::{clock, output_window};
 
-#[host_function("FetchUrl")]
-fn host_fetch_url(url: String, offset: u64, format: String) -> Result<String>;
-
-#[host_function("CallTool")]
-fn host_call_tool(name: String, arguments: String) -> Result<String>;
-
-#[host_function("Sleep")]
-fn host_sleep(ns: u64) -> Result<u64>;
-
 /// Shorter waits are spent here: a host call costs about as much.
 const SPIN_NS: u64 = 200_000;
 
-/// Hosts answer with `+` and a JSON value, or `-` and a JSON error.
-fn split(reply: Result<String>) -> core::result::Result<String, String> {
+fn decoded(reply: Result<String>) -> core::result::Result<String, String> {
     match reply {
-        Ok(mut text) if text.starts_with('+') => Ok(text.split_off(1)),
-        Ok(mut text) if text.starts_with('-') => Err(text.split_off(1)),
-        Ok(_) => Err(String::from(r#"{"type":"ToolError","message":"the host gave no answer"}"#)),
+        Ok(text) => reply::decode(text)
+            .unwrap_or_else(|| Err(String::from(r#"{"type":"ToolError","message":"the host gave no answer"}"#))),
         Err(error) => Err(format!(r#"{{"type":"ToolError","message":"host call failed: {:?}"}}"#, error.kind)),
     }
 }
 
 /// `fetch-url` of the component's world.
 pub fn fetch_url(url: String, offset: u64, format: String) -> core::result::Result<String, String> {
-    split(host_fetch_url(url, offset, format))
+    decoded(call_host(FETCH_URL, (url, offset, format)))
 }
 
 /// `call-tool` of the component's world.
 pub fn call_tool(name: String, arguments: String) -> core::result::Result<String, String> {
-    split(host_call_tool(name, arguments))
+    decoded(call_host(CALL_TOOL, (name, arguments)))
 }
 
 /// The component's surroundings.
@@ -59,7 +50,7 @@ impl wcpod_wasi::Host for Surroundings {
     fn sleep_ns(&mut self, ns: u64) {
         let end = clock::wall_clock_ns().saturating_add(ns);
         if ns > SPIN_NS {
-            let _ = host_sleep(ns);
+            let _ = call_host::<u64>(SLEEP, (ns,));
         }
         while clock::wall_clock_ns() < end {
             core::hint::spin_loop();

@@ -20,11 +20,6 @@ global_asm!(
     "wcpod_stdlib_end:",
     ".balign 4096",
     ".popsection",
-    // The host looks for this before it boots an image; the number is INTERFACE_VERSION of hyperlight_bridge.
-    ".pushsection .rodata.interface, \"a\", @progbits",
-    ".global wcpod_interface",
-    "wcpod_interface: .asciz \"wcpod-guest-interface=3\"",
-    ".popsection",
 );
 
 unsafe extern "C" {
@@ -32,7 +27,6 @@ unsafe extern "C" {
     static wcpod_component_end: u8;
     static wcpod_stdlib: u8;
     static wcpod_stdlib_end: u8;
-    static wcpod_interface: u8;
 }
 
 /// The ahead-of-time compiled component.
@@ -50,9 +44,6 @@ pub fn stdlib() -> &'static [u8] {
     unsafe { core::slice::from_raw_parts(begin, length) }
 }
 
-/// Keeps the mark that the host looks for in the image.
+/// What the host looks for before it boots an image.
 #[used]
-static INTERFACE: &u8 = {
-    // SAFETY: the symbol is a byte of the image.
-    unsafe { &wcpod_interface }
-};
+static INTERFACE: &str = guest_abi::interface::MARKED;

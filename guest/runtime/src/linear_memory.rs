@@ -3,12 +3,11 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
+use guest_abi::layout::{LINEAR_BASE, LINEAR_MEMORIES, LINEAR_RESERVATION, LINEAR_SHIFT};
 use wasmtime::{LinearMemory, MemoryCreator, MemoryType};
 
-const BASE: usize = 0x0000_1000_0000_0000;
-const SHIFT: usize = 33;
-const COUNT: usize = 4;
-const RESERVATION: usize = 4 << 30;
+const COUNT: usize = LINEAR_MEMORIES as usize;
+const RESERVATION: usize = LINEAR_RESERVATION as usize;
 
 unsafe extern "C" {
     /// End address of each linear memory; the shim makes pages below it.
@@ -54,7 +53,7 @@ impl Memory {
     }
 
     fn base(&self) -> usize {
-        BASE + (self.slot << SHIFT)
+        LINEAR_BASE as usize + (self.slot << LINEAR_SHIFT)
     }
 }
 

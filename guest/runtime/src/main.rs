@@ -16,7 +16,6 @@ mod host;
 mod image;
 mod linear_memory;
 mod memory_functions;
-mod outcome;
 mod output_window;
 mod python;
 mod shim;
@@ -26,15 +25,15 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
+use guest_abi::function::guest::{BOOT, EXECUTE, KEEP_TOUCHED, PLACE_INPUTS};
 use hyperlight_common::flatbuffer_wrappers::function_call::FunctionCall;
 use hyperlight_common::flatbuffer_wrappers::function_types::ReturnValue;
 use hyperlight_common::flatbuffer_wrappers::guest_error::ErrorCode;
 use hyperlight_guest::bail;
 use hyperlight_guest::error::Result;
-use hyperlight_guest_bin::guest_function;
+use hyperlight_guest_bin::guest_function::register::register_fn;
 
 /// Starts the interpreter. Returns the privilege mode, 0 or 3.
-#[guest_function("Boot")]
 fn boot(wall_clock_ns: u64, tsc_hz: u64, seed_0: u64, seed_1: u64, seed_2: u64, seed_3: u64) -> Result<u64> {
     clock::set(wall_clock_ns, tsc_hz);
     match python::boot(seed([seed_0, seed_1, seed_2, seed_3])) {
@@ -43,9 +42,7 @@ fn boot(wall_clock_ns: u64, tsc_hz: u64, seed_0: u64, seed_1: u64, seed_2: u64, 
     }
 }
 
-/// Places files below /input for the run that follows: length and name, length and bytes, again and again. Returns how
-/// many.
-#[guest_function("PlaceInputs")]
+/// Places encoded files below /input for the run that follows. Returns how many.
 fn place_inputs(files: Vec<u8>) -> Result<u64> {
     match python::place_inputs(&files) {
         Ok(count) => Ok(count),
@@ -53,9 +50,8 @@ fn place_inputs(files: Vec<u8>) -> Result<u64> {
     }
 }
 
-/// Runs `code`. Returns the length of the encoded outcome (`outcome.rs`) in the output window.
-#[allow(clippy::too_many_arguments)]
-#[guest_function("Execute")]
+/// Runs `code`. Returns the length of the encoded outcome in the output window.
+#[expect(clippy::too_many_arguments, reason = "Hyperlight hands over numbers and texts, not structs")]
 fn execute(
     run_id: u64,
     wall_clock_ns: u64,
@@ -78,7 +74,6 @@ fn execute(
 
 /// After a rehearsal run from a restored snapshot: keeps the pages that it touched as those to prepare after every
 /// restore. Returns how many are copied.
-#[guest_function("KeepTouched")]
 fn keep_touched() -> u64 {
     shim::keep_touched() as u64
 }
@@ -91,9 +86,14 @@ fn seed(words: [u64; 4]) -> [u8; 32] {
     seed
 }
 
-/// Hyperlight's start hook: nothing to do before `Boot`.
+/// Hyperlight's start hook.
 #[unsafe(no_mangle)]
-pub extern "C" fn hyperlight_main() {}
+pub extern "C" fn hyperlight_main() {
+    register_fn(BOOT, boot);
+    register_fn(PLACE_INPUTS, place_inputs);
+    register_fn(EXECUTE, execute);
+    register_fn(KEEP_TOUCHED, keep_touched);
+}
 
 /// Hyperlight's handler for functions that are not registered.
 #[unsafe(no_mangle)]

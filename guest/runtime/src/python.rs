@@ -4,6 +4,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cell::UnsafeCell;
 
+use guest_abi::inputs;
+use guest_abi::outcome::{self, Files, Outcome};
 use wasmtime::component::{Component, ComponentType, Lift, Linker, TypedFunc, WasmStr};
 use wasmtime::{Engine, Store, StoreContextMut};
 use wcpod_wasi::vfs::Limits;
@@ -11,7 +13,7 @@ use wcpod_wasi::{Exit, Wasi};
 
 use crate::host::{self, Surroundings};
 use crate::wasmtime_platform::{config, forever};
-use crate::{clock, image, outcome};
+use crate::{clock, image, linear_memory};
 
 type Data = Wasi<Surroundings>;
 
@@ -24,7 +26,7 @@ const FILES: Limits = Limits { bytes: 24 << 20, files: 4096, open: 256 };
 /// The component's `outcome` record.
 #[derive(ComponentType, Lift)]
 #[component(record)]
-struct Outcome {
+struct Returned {
     #[component(name = "exit-code")]
     exit_code: i32,
     value: Option<String>,
@@ -32,7 +34,7 @@ struct Outcome {
 
 struct Interpreter {
     store: Store<Data>,
-    execute: TypedFunc<(String, Vec<String>), (Outcome,)>,
+    execute: TypedFunc<(String, Vec<String>), (Returned,)>,
 }
 
 struct OneThread(UnsafeCell<Option<Interpreter>>);
@@ -93,52 +95,56 @@ fn interpreter() -> Option<&'static mut Interpreter> {
 /// Runs code with the tools named one a line. Returns an encoded outcome, whatever happens.
 pub fn execute(seed: [u8; 32], tools: &str, code: String) -> Vec<u8> {
     let Some(interpreter) = interpreter() else {
-        return outcome::trapped("the interpreter was not started");
+        return trapped("the interpreter was not started".into()).encode();
     };
     let tools = tools.lines().map(String::from).collect();
     interpreter.store.data_mut().reseed(seed);
     match interpreter.execute.call(&mut interpreter.store, (code, tools)) {
-        Ok((Outcome { exit_code, value },)) => {
-            outcome::returned(exit_code, value.as_deref(), files_left(interpreter.store.data()))
-        }
+        Ok((Returned { exit_code, value },)) => returned(exit_code, value, interpreter.store.data()),
         Err(error) => match error.downcast_ref::<Exit>() {
-            Some(exit) => outcome::returned(exit.code.into(), None, files_left(interpreter.store.data())),
-            None => outcome::trapped(&format!("{error:?}")),
+            Some(exit) => returned(exit.code.into(), None, interpreter.store.data()),
+            None => trapped(format!("{error:?}")),
         },
     }
+    .encode()
 }
 
-/// The files below /output, or their size when they are too large to bring back.
-fn files_left(wasi: &Data) -> Result<outcome::Files, u64> {
+fn trapped(reason: String) -> Outcome {
+    Outcome { trapped: true, exit_code: 1, text: Some(reason), ..measured() }
+}
+
+fn returned(exit_code: i32, text: Option<String>, wasi: &Data) -> Outcome {
+    let (files, file_bytes_left_out) = files_left(wasi);
+    Outcome { exit_code, text, files, file_bytes_left_out, ..measured() }
+}
+
+/// What the linear memory saw.
+fn measured() -> Outcome {
+    Outcome { memory_denied: linear_memory::was_denied(), peak_memory: linear_memory::peak(), ..Outcome::default() }
+}
+
+/// The files below /output, or none and their size when they are too large to bring back.
+fn files_left(wasi: &Data) -> (Files, u64) {
     let files = wasi.files();
     let left = files.left("/output");
-    let bytes = left.iter().map(|file| file.size).sum();
+    let bytes = left.iter().map(|file| outcome::file_bytes(&file.path, file.size)).sum();
     if bytes > outcome::MAX_FILE_BYTES {
-        return Err(bytes);
+        return (Files::new(), bytes);
     }
     let content = |file: &wcpod_wasi::vfs::Left| files.read(file.node, 0, file.size as usize).unwrap_or_default();
-    Ok(left.iter().map(|file| (String::from(&*file.path), content(file))).collect())
+    (left.iter().map(|file| (String::from(&*file.path), content(file))).collect(), 0)
 }
 
 /// Places encoded files below /input. Returns how many.
-pub fn place_inputs(mut files: &[u8]) -> Result<u64, String> {
+pub fn place_inputs(files: &[u8]) -> Result<u64, String> {
     let wasi = interpreter().ok_or("the interpreter was not started")?.store.data_mut();
     let mut count = 0;
-    while !files.is_empty() {
-        let (name, rest) = take(files).ok_or("malformed inputs")?;
-        let (content, rest) = take(rest).ok_or("malformed inputs")?;
-        files = rest;
-        let name = core::str::from_utf8(name).map_err(|_| "an input's name is not text")?;
+    for input in inputs::decode(files) {
+        let (name, content) = input.map_err(|_| "malformed inputs")?;
         wasi.files_mut()
             .place("/input", name, content.to_vec(), clock::wall_clock_ns())
             .map_err(|error| format!("the input {name:?} cannot be placed: {error}"))?;
         count += 1;
     }
     Ok(count)
-}
-
-/// Splits a length and that many bytes off the front.
-fn take(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (length, rest) = bytes.split_at_checked(4)?;
-    rest.split_at_checked(u32::from_le_bytes(length.try_into().ok()?) as usize)
 }

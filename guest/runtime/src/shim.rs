@@ -1,14 +1,7 @@
 //! The Rust side of the shim (guest/shim): mode, page recording, traps.
 use alloc::vec::Vec;
 
-/// What the shim prepares after each restore (guest/shim/shim.h).
-#[repr(C, align(32))]
-struct KnownTouches {
-    page_count: u64,
-    pages: *mut u64,
-    table_count: u64,
-    tables: *mut u64,
-}
+use guest_abi::layout::KnownTouches;
 
 unsafe extern "C" {
     static shim_mode: u32;
@@ -43,9 +36,9 @@ pub fn keep_touched() -> usize {
     unsafe {
         known = KnownTouches {
             page_count: page_count as u64,
-            pages: pages.leak().as_mut_ptr(),
+            pages: pages.leak().as_ptr() as u64,
             table_count: table_count as u64,
-            tables: tables.leak().as_mut_ptr(),
+            tables: tables.leak().as_ptr() as u64,
         };
     }
     page_count

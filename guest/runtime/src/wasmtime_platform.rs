@@ -3,6 +3,7 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicPtr, Ordering};
 
+use guest_abi::layout::{LINEAR_GUARD, LINEAR_RESERVATION};
 use wasmtime::{Config, CustomCodeMemory};
 
 use crate::linear_memory::Reservations;
@@ -54,8 +55,8 @@ impl CustomCodeMemory for CodeInPlace {
 pub fn config() -> Config {
     let mut config = Config::new();
     config.signals_based_traps(true);
-    config.memory_reservation(4 << 30);
-    config.memory_guard_size(32 << 20);
+    config.memory_reservation(LINEAR_RESERVATION);
+    config.memory_guard_size(LINEAR_GUARD);
     config.memory_init_cow(false);
     config.async_stack_size(WASM_STACK); // not used, but the next one may not exceed it
     config.max_wasm_stack(WASM_STACK);

@@ -2,6 +2,7 @@
 mod callbacks;
 mod error;
 mod fetch;
+mod layout;
 mod report;
 mod sandbox;
 
@@ -25,6 +26,7 @@ fn _bridge(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("DEBUG_BUILD", cfg!(debug_assertions))?;
     module.add("VERSION", env!("CARGO_PKG_VERSION"))?;
     module.add("INTERFACE_VERSION", crate::guest_image::INTERFACE_VERSION)?;
+    module.add("LAYOUT", layout::layout(module.py())?)?;
     module.add_function(wrap_pyfunction!(detect_hypervisor, module)?)?;
     module.add_function(wrap_pyfunction!(fetch::extract_page, module)?)?;
     module.add_function(wrap_pyfunction!(sandbox::image_digest, module)?)?;
