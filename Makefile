@@ -28,7 +28,7 @@ test-rust: install ## Tests of the Rust crates and of the guest's file system
 	cargo test --manifest-path guest/Cargo.toml -p wcpod-vfs --locked --quiet
 
 test-python: install ## Tests of the Python package, on this machine's /dev/kvm
-	$(BIN)/pytest guest/component/tests
+	$(BIN)/pytest guest/component/tests guest/shim/tests
 	$(BIN)/pytest --require-microvm
 
 # CPython's own tests are left out: they would take the emulator longer than all the others.
