@@ -1,4 +1,4 @@
-"""The shim's decoder of privileged instructions, compiled for this machine: against instructions that an assembler made."""
+"""The shim's decoder of privileged instructions, compiled for this machine, against those that an assembler made."""
 
 import ctypes
 import shutil
@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 
 SHIM = Path(__file__).resolve().parent.parent
-REGISTERS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
-FRAME = "r15 r14 r13 r12 r11 r10 r9 r8 rbp rdi rsi rdx rcx rbx rax error rip cs rflags rsp ss".split()
+REGISTERS = ("rax", "rcx", "rdx", "rbx", "rsp", "rbp", "rsi", "rdi", *(f"r{number}" for number in range(8, 16)))
+# struct trap_frame of guest/shim/machine.h
+PUSHED = (*(f"r{number}" for number in range(15, 7, -1)), "rbp", "rdi", "rsi", "rdx", "rcx", "rbx", "rax")
+FRAME = (*PUSHED, "error", "rip", "cs", "rflags", "rsp", "ss")
 NOT_OURS, READ_CR0, READ_CR3, WRITE_CR0, INVALIDATE = range(5)
 
 pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler (cc)")
