@@ -157,15 +157,16 @@ def test_untouched_memory_of_a_captured_state_can_be_read() -> None:
             assert sandbox.run(beside.format(order=[10])).stdout == "0 [0]\n"
 
 
-def test_a_captured_state_may_be_as_slow_as_it_likes_to_prepare() -> None:
+def test_a_captured_state_may_be_as_slow_as_it_likes_to_prepare(slowness: float) -> None:
     """What a run installed runs no more than once for each run."""
-    hook = "import sys, time\nsys.addaudithook(lambda name, _: name == 'exec' and time.sleep(0.5))"
+    pause, limit = 0.5 * slowness, 0.3 * slowness
+    hook = f"import sys, time\nsys.addaudithook(lambda name, _: name == 'exec' and time.sleep({pause}))"
     with Sandbox() as sandbox:
         sandbox.run(hook)
         sandbox.restore(sandbox.snapshot(of_last_run=True))
         for _ in range(3):
-            result = sandbox.run("print(1)", limits=Limits(seconds=0.3))
-            assert (result.kind, result.usage.restore_seconds < 0.3) == ("timeout", True)
+            result = sandbox.run("print(1)", limits=Limits(seconds=limit))
+            assert (result.kind, result.usage.restore_seconds < limit) == ("timeout", True)
 
 
 def test_what_honest_runs_leave_is_let_through() -> None:
