@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -129,3 +131,25 @@ def test_pages_in_other_scripts_reach_an_ascii_terminal(tmp_path: Path) -> None:
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
     assert done.stdout.decode() == "ok 世\n"
+
+
+@pytest.mark.microvm
+@pytest.mark.parametrize("goes_away", [False, True])
+@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
+def test_a_terminal_of_another_encoding_or_that_goes_away(encoding: str, goes_away: bool, tmp_path: Path) -> None:
+    controller, terminal = pty.openpty()
+    command = [*WCPOD.split(), "run", "--date", "2026-06-15", "--out", "節目"]
+    environment = {**os.environ, "PYTHONIOENCODING": encoding}
+    pipes = {"stdout": terminal, "stderr": terminal}
+    with subprocess.Popen(command, cwd=tmp_path, env=environment, **pipes) as process:  # type: ignore[call-overload]
+        os.close(terminal)
+        shown = b""
+        with contextlib.suppress(OSError):  # the other end is closed
+            while piece := os.read(controller, 65536):
+                shown += piece
+                if goes_away:
+                    break
+        os.close(controller)
+    assert process.returncode == 0
+    assert b"Traceback" not in shown
+    assert len(list((tmp_path / "節目" / "260615").iterdir())) == 4
