@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from opencc import OpenCC
 
 from wcpod.podcast.hanzi import han_count, to_traditional
+from wcpod.podcast.show import default_show
 
 HERE = Path(__file__).parent
 CASES = [case for name in ("zh", "zh-2") for case in json.loads((HERE / "cases" / f"{name}.json").read_text("utf-8"))]
@@ -57,6 +58,23 @@ def test_words_of_a_topic_win_where_they_stand_whole() -> None:
 def test_a_word_of_a_topic_does_not_begin_inside_another_word() -> None:
     assert to_traditional("防范巴西队，规范德国队", {"范巴": "X", "范德": "X"}) == "防範巴西隊，規範德國隊"
     assert to_traditional("皇马里程碑", {"马里": "X"}) == "皇馬里程碑"
+
+
+@pytest.mark.parametrize(
+    ("simplified", "traditional"),
+    [
+        ("点球大战之前的点球", "PK大戰之前的十二碼"),
+        ("任意球破门，进入加时赛", "自由球破門，進入延長賽"),
+        ("揭幕战在墨西哥城", "開幕戰在墨西哥市"),
+        ("休斯敦和休斯敦体育场", "休士頓和休士頓體育場"),
+        ("国际足联的视频助理裁判", "國際足總的影像助理裁判"),
+        ("雷米特杯和大力神杯", "雷米特盃和大力神盃"),
+        ("布雷卡洛和埃查里", "布雷卡洛和埃查里"),
+        ("沙特队与马里队", "沙烏地阿拉伯隊與馬利隊"),
+    ],
+)
+def test_the_words_of_a_show(simplified: str, traditional: str) -> None:
+    assert to_traditional(simplified, default_show().words) == traditional
 
 
 def test_a_whole_paragraph() -> None:
