@@ -89,13 +89,13 @@ def test_notes_without_a_source() -> None:
             "葡萄牙队以二比一战胜了克罗地亚队。荷兰队和日本队打成一比一。",
         ),
         (["打头的是H组的较量。乌拉圭队拿到三分，出线的路宽了一些。"], "乌拉圭队拿到三分，出线的路宽了一些。"),
-        (["门将伊万诺夫因为伤病缺席下一轮比赛。"], "门将伊万诺夫因为伤病缺席下一轮比赛。"),
+        (["门将因为伤病缺席下一轮比赛。", "再见。"], "门将因为伤病缺席下一轮比赛。"),
         (["五分钟，六条消息。", "感谢收听，明天见。"], "五分钟，六条消息。"),
         ([f"第{number}场的比分是{number}比零，球迷都很高兴。" * 3 for number in "一二三四五六七八九"], None),
     ],
 )
 def test_a_summary_can_be_understood_by_itself(paragraphs: list[str], summary: str | None) -> None:
-    said = summary_of(Scripts("\n\n".join(paragraphs), ""), ["伊万诺夫"])
+    said = summary_of(Scripts("\n\n".join(paragraphs), ""))
     assert said == summary if summary else 60 < len(said) <= 160
 
 

@@ -103,7 +103,7 @@ class EpisodeWriter:
         self._products.publish(folder, cover=self._show.folder / COVER)
 
     def _names(self) -> list[str]:
-        return [name.simplified for name in self._show.names]
+        return [name.simplified for name in self._show.names if name.kind != "word"]
 
     def _editor(self, day: dt.date) -> Editor:
         return Editor(self._show, day, pages_read(self._pages, self._record.host_calls))

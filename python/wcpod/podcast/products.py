@@ -42,7 +42,7 @@ class Products:
             PipelineError: if the audio plug-in fails.
         """
         files = {
-            "notes.md": show_notes(scripts, episode, names).encode(),
+            "notes.md": show_notes(scripts, episode).encode(),
             "segments.json": segments_file(scripts, episode, names),
         }
         audio = self._audio(scripts)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from wcpod.podcast.hanzi import han_count
@@ -31,12 +31,12 @@ _TELLING = re.compile(
 _UNSAFE_IN_A_LINK = {ord(character): f"%{ord(character):02X}" for character in "<>\\ "}
 
 
-def show_notes(scripts: Scripts, episode: Mapping[str, Any], names: Collection[str] = ()) -> str:
-    """The notes. Titles come from web pages, so nothing in them is markup. `names` are those of the show."""
+def show_notes(scripts: Scripts, episode: Mapping[str, Any]) -> str:
+    """The notes. Titles come from web pages, so nothing in them is markup."""
     lines = [f"# {title_of(episode)}", ""]
     if "note" in episode:
         lines += [f"> {_literal(episode['note'])}", ""]
-    lines += [_literal(summary_of(scripts, names)), "", f"约{round(episode['script']['estimated_minutes'])}分钟。", ""]
+    lines += [_literal(summary_of(scripts)), "", f"约{round(episode['script']['estimated_minutes'])}分钟。", ""]
     lines += ["## 资料来源", ""]
     lines += [_item(source) for source in sources_of(episode)] or ["没有。"]
     return "\n".join(lines) + "\n"
@@ -56,16 +56,14 @@ def channel_facts(episode: Mapping[str, Any]) -> dict[str, str]:
     return {"name": show["name"], "title": title, "about": about, "zone": show.get("listeners", "UTC")}
 
 
-def summary_of(scripts: Scripts, names: Collection[str] = ()) -> str:
+def summary_of(scripts: Scripts) -> str:
     """What it is about: of each story the first sentence that tells something, as far as they are short together.
 
     A greeting, a lead-in, or a sentence that leans on the one before it tells nothing where it stands first. One with
-    a name of the show or a figure does.
+    a figure does. If there is none, it is the longest paragraph.
     """
     paragraphs = [line for line in scripts.simplified.split("\n") if line.strip()]
-    telling = [
-        filter(None, (_standing_alone(sentence, names) for sentence in sentences_of(text))) for text in paragraphs
-    ]
+    telling = [filter(None, (_standing_alone(sentence) for sentence in sentences_of(text))) for text in paragraphs]
     chosen: list[str] = []
     for sentence in filter(None, (next(sentences, None) for sentences in telling)):
         if chosen and han_count("".join((*chosen, sentence))) > _SUMMARY_HAN:
@@ -74,12 +72,12 @@ def summary_of(scripts: Scripts, names: Collection[str] = ()) -> str:
     return "".join(chosen) or max(paragraphs, key=len, default="")
 
 
-def _standing_alone(sentence: str, names: Collection[str]) -> str | None:
+def _standing_alone(sentence: str) -> str | None:
     """The sentence without its lead-in, if it can be understood where nothing stands before it."""
     told = _LEAD_IN.sub("", sentence)
     if _GREETING.search(told) or _LEANING.match(told) or han_count(told) < _SHORTEST_HAN:
         return None
-    return told if _TELLING.search(told) or any(name in told for name in names) else None
+    return told if _TELLING.search(told) else None
 
 
 def _item(source: Source) -> str:
