@@ -154,6 +154,17 @@ def test_a_signal_ends_it_at_once(number: signal.Signals, busy: bool, slowness: 
 
 
 @pytest.mark.microvm
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it_also_when_nobody_reads_its_answers(number: signal.Signals, slowness: float) -> None:
+    with client() as talk:
+        for request in range(2, 8):
+            talk.send(talk.run_python("print('x' * 60_000)", number=request))
+        time.sleep(2 * slowness)
+        talk.process.send_signal(number)
+        assert talk.process.wait(10 * slowness) == 0
+
+
+@pytest.mark.microvm
 def test_requests_before_the_end_of_the_input_are_answered() -> None:
     lines = [ping(), b"oops", ping(id=8)]
     done = subprocess.run(COMMAND, input=b"\n".join(lines), capture_output=True, check=True)
