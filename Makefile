@@ -88,6 +88,9 @@ release-check: wheel-check ## Everything that a release does, but for publishing
 	dist/empty/bin/pip wheel --quiet --no-deps --wheel-dir dist/from-sdist dist/wcpod-*.tar.gz
 	$(BIN)/python tools/wheel_check.py dist/from-sdist/wcpod-*.whl
 
+reproduce: $(VENV)/.ready guest ## Build the guest again from the last commit, in another folder, and compare
+	$(BIN)/python tools/reproduce.py
+
 audit: ## Licences, sources and duplicates of every crate, by cargo-deny (cargo install --locked cargo-deny)
 	cargo deny --manifest-path Cargo.toml check licenses bans sources
 	cargo deny --manifest-path guest/Cargo.toml check licenses bans sources

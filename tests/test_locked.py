@@ -7,6 +7,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
+import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
@@ -69,3 +70,12 @@ def test_every_package_is_pinned_and_has_that_version() -> None:
 def test_no_package_is_pinned_twice() -> None:
     names = [line.partition("==")[0] for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").splitlines()]
     assert len(names) == len({canonicalize_name(name) for name in names})
+
+
+@pytest.mark.parametrize("workspace", ["", "guest", "guest/aot", "fuzz"])
+def test_every_crate_comes_from_the_registry_with_its_hash(workspace: str) -> None:
+    """No git revision, no other registry; what has no source is ours."""
+    packages = tomllib.loads((ROOT / workspace / "Cargo.lock").read_text(encoding="utf-8"))["package"]
+    foreign = [package for package in packages if "source" in package]
+    assert {package["source"] for package in foreign} == {"registry+https://github.com/rust-lang/crates.io-index"}
+    assert [package["name"] for package in foreign if len(package.get("checksum", "")) != 64] == []
