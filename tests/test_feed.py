@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-import feedparser  # type: ignore[import-untyped]
-import podcastparser  # type: ignore[import-untyped]
+import feedparser
+import podcastparser
 import pytest
 
 from wcpod.podcast.all_days import NoEpisodes, write_feed
