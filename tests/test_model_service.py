@@ -71,6 +71,8 @@ KEY = "set OPENAI_API_KEY to a key that it takes"
             "check --model-name, --temperature and --max-tokens",
         ),
         (401, ModelRefused, "refused who asked (401 Unauthorized", KEY),
+        (302, ModelRefused, "sends the request elsewhere (302 Found", "check --base-url, which usually ends with /v1"),
+        (402, ModelRefused, "wants to be paid (402 Payment Required", "check the account"),
         (403, ModelRefused, "refused who asked (403 Forbidden", KEY),
         (
             404,
@@ -108,6 +110,12 @@ def test_a_web_page(tmp_path: Path, opened: Callable[..., Model]) -> None:
     what = "a web page" if opened is openai else "something"
     place = "--base-url, which usually ends with /v1" if opened is openai else "FOUNDRY_PROJECT_ENDPOINT"
     assert line == f"the model fake answered with {what} that is no answer of a model: check {place}"
+
+
+def test_a_request_that_is_filtered_is_no_fault_of_the_settings(tmp_path: Path) -> None:
+    body = b'{"error": {"message": "filtered", "code": "content_filter"}}'
+    line = answered(Reply(status=400, raw=("application/json", body)), tmp_path, ModelError)
+    assert line == "the model fake withheld its answer (filtered): try again, or choose another model"
 
 
 def test_a_server_that_only_streams(tmp_path: Path) -> None:

@@ -64,6 +64,11 @@ def test_the_notes() -> None:
     )
 
 
+def test_a_rehearsal_says_so_in_its_title() -> None:
+    notes = show_notes(SCRIPTS, episode(model={"rehearsal": True}))
+    assert notes.startswith("# 世界杯五分钟 2026-06-15（彩排）\n")
+
+
 def test_a_title_is_no_markup_in_the_notes() -> None:
     notes = show_notes(SCRIPTS, episode(fetch("https://www.bbc.com/a>b c", HOSTILE)))
     inline = MarkdownIt("commonmark").parse(notes)[-4].children or []
@@ -191,7 +196,7 @@ def test_products_are_saved_with_the_episode_and_go_with_it(tmp_path: Path) -> N
     ]
     assert (folder / "260615.mp3").read_text(encoding="utf-8") == "spoken: 各位听众，早上好。再见。"
     feed = ElementTree.parse(tmp_path / "feed.xml")
-    assert [item.text for item in feed.findall("channel/item/title")] == ["世界杯五分钟 2026-06-15"]
+    assert [item.text for item in feed.findall("channel/item/title")] == ["世界杯五分钟 2026-06-15（彩排）"]
     assert feed.findtext("channel/image/url") == "https://example.org/cover.png"
     assert (tmp_path / "cover.png").read_bytes() == (default_show().folder / "cover.png").read_bytes()
     write(tmp_path, Products())
@@ -221,3 +226,13 @@ def test_an_audio_plug_in_that_cannot_be_loaded(monkeypatch: pytest.MonkeyPatch)
     assert str(raised.value) == (
         "the audio plug-in 'broken' cannot be loaded: ModuleNotFoundError: No module named 'no_such_module'"
     )
+
+
+def test_a_feed_that_cannot_be_written_does_not_undo_the_episode(tmp_path: Path) -> None:
+    (tmp_path / "feed.xml").mkdir()
+    with pytest.raises(PipelineError) as raised:
+        write(tmp_path, Products(base="https://example.org/"))
+    assert str(raised.value) == (
+        f"the episode is saved, but not the feed: cannot write {tmp_path / 'feed.xml'}: Is a directory"
+    )
+    assert (tmp_path / "260615" / "episode.json").is_file()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import secrets
 import tempfile
 from pathlib import Path
+from typing import Any
 
 import click
 
 from wcpod.cli.exit_codes import NO_SANDBOX, NOT_CONFIGURED, fail
+from wcpod.cli.model_options import model_options
 from wcpod.cli.options import chosen_show, contact_option, force_option, pages_for, pipeline_options
 from wcpod.exceptions import (
     GuestImageError,
@@ -22,6 +24,7 @@ from wcpod.exceptions import (
 
 @click.command()
 @pipeline_options
+@model_options
 @contact_option
 @force_option
 @click.option("--port", type=click.IntRange(1, 65535), default=8080, show_default=True, help="On 127.0.0.1.")
@@ -39,6 +42,7 @@ def devui(
     port: int,
     no_auth: bool,
     browser: bool,
+    asked: dict[str, Any],
 ) -> None:
     """Watch and start runs in Agent Framework's DevUI, on this machine only. The input of a run is its day.
 
@@ -56,6 +60,7 @@ def devui(
 
         from wcpod.podcast.devui import build_devui_workflow, serve
         from wcpod.podcast.models import open_model
+        from wcpod.podcast.models.settings import ModelSettings
     except ImportError as error:
         fail(f"{error}. DevUI needs more packages: pip install 'wcpod[devui]'", NOT_CONFIGURED)
 
@@ -64,7 +69,7 @@ def devui(
     token = None if no_auth else secrets.token_urlsafe(24)
     try:
         show = chosen_show(show_place)
-        model = open_model(kind, name=model_name, base_url=base_url, show=show)
+        model = open_model(kind, name=model_name, base_url=base_url, settings=ModelSettings(**asked), show=show)
         with (
             tempfile.TemporaryDirectory(prefix="wcpod-pages-") as folder,
             HyperlightRuntime(

@@ -7,10 +7,11 @@ _MEANING = {
     "content_filter": "the service withheld its answer; try again, or choose another model",
     "tool_calls": "it was still calling tools when it had used up its calls; try again, or choose another model",
 }
+_NO_REASON = "the service did not say how it ended; check that it speaks OpenAI's Chat Completions"
 
 
 def unfinished(agent: str, finish_reason: str | None) -> str:
     """One line: which agent, how it ended, what that means."""
     line = f"{agent} ended with finish_reason {finish_reason!r}, not 'stop'"
-    meaning = _MEANING.get(finish_reason or "")
+    meaning = _MEANING.get(finish_reason or "", "" if finish_reason else _NO_REASON)
     return f"{line}: {meaning}" if meaning else line

@@ -62,7 +62,10 @@ class Products:
             PipelineError: if it cannot be written; the episode is saved.
         """
         if self.base is not None:
-            write_feed(folder.out, self.base, cover=cover)
+            try:
+                write_feed(folder.out, self.base, cover=cover)
+            except PipelineError as error:
+                raise PipelineError(f"the episode is saved, but not the feed: {error}") from error
 
     def _audio(self, scripts: Scripts) -> Audio | None:
         if self.narrator is None:

@@ -44,7 +44,8 @@ def show_notes(scripts: Scripts, episode: Mapping[str, Any]) -> str:
 
 def title_of(episode: Mapping[str, Any]) -> str:
     """The title of an episode."""
-    return f"{channel_facts(episode)['title']} {episode['day']}"
+    rehearsed = "（彩排）" if episode.get("model", {}).get("rehearsal") else ""
+    return f"{channel_facts(episode)['title']} {episode['day']}{rehearsed}"
 
 
 def channel_facts(episode: Mapping[str, Any]) -> dict[str, str]:

@@ -70,6 +70,9 @@ class Service:
         """What the error of a request means; None if it is not the service's."""
         causes = list(_chain(error))
         names = {base.__name__ for cause in causes for base in type(cause).__mro__}
+        if "OpenAIContentFilterException" in names:
+            what = f"withheld its answer ({_said(causes)})"
+            return ModelError(self._line(what, "try again, or choose another model"))
         if status := next((cause.status_code for cause in causes if hasattr(cause, "status_code")), None):
             return self._refused(int(status), causes)
         if "APITimeoutError" in names or isinstance(error, asyncio.TimeoutError):
@@ -89,6 +92,10 @@ class Service:
             cause += f": {said}"
         if status in (401, 403):
             return ModelRefused(self._line(f"refused who asked ({cause})", self.key))
+        if status == 402:
+            return ModelRefused(self._line(f"wants to be paid ({cause})", "check the account"))
+        if 300 <= status < 400:
+            return ModelRefused(self._line(f"sends the request elsewhere ({cause})", f"check {self.place}"))
         if status in (404, 405):
             check = f"check --model-name, and {self.place}"
             return ModelRefused(self._line(f"has no such address or model ({cause})", check))
