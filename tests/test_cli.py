@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import io
 import json
 import os
@@ -11,6 +12,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +22,7 @@ from rich.console import Console
 from canned_runtime import CannedRuntime, host_call, outcome
 from wcpod.cli import cli, exit_codes
 from wcpod.cli.exec import _exit_code, _write
+from wcpod.cli.run import _today
 from wcpod.exceptions import HypervisorUnavailable
 from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
 from wcpod.podcast.progress import CodeEnded, CodeStarted, Event, HostCalled, SkillLoaded, StepEnded, StepStarted
@@ -301,6 +304,16 @@ def test_a_killed_run_is_resumed(tmp_path: Path) -> None:
         assert (tmp_path / "cut/260615" / name).read_bytes() == (tmp_path / "whole/260615" / name).read_bytes()
     records = [json.loads((tmp_path / out / "260615/episode.json").read_text()) for out in ("cut", "whole")]
     assert records[0]["tool_call_counts"] == records[1]["tool_call_counts"]
+
+
+def test_the_day_is_that_of_the_listeners(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Evening(dt.datetime):
+        @classmethod
+        def now(cls, tz: dt.tzinfo | None = None) -> Evening:
+            return cls(2026, 6, 14, 20, tzinfo=dt.timezone.utc).astimezone(tz)
+
+    monkeypatch.setattr("datetime.datetime", Evening)
+    assert _today(SimpleNamespace(show_place=None)) == dt.date(2026, 6, 15)  # type: ignore[arg-type]
 
 
 def test_a_failed_run_says_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """A show is a folder. `show.toml` says what it is about, where it may read, and what its script must be.
 
     show.toml                       this file's `Show`
+    cover.png                       optional: the picture of its feed, square, 1400 to 3000 pixels wide
     skills/NAME/SKILL.md            optional: takes the place of the skill of that name in `wcpod/skills`
     rehearsal/rehearsal.toml        optional: what the stand-in for a model says (`wcpod.podcast.rehearsal.phrases`)
     rehearsal/pages/index.jsonl     optional: its sample pages, an archive as `--record` makes one
