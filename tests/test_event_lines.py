@@ -24,6 +24,7 @@ EVENTS: list[progress.Event] = [
     progress.CodeEnded("SearchAgent", "x", outcome("a\u2028\ud800\n", "err")),
     progress.DraftReturned(1, ("too short",)),
     progress.EpisodeSaved((Path("outputs/260615/episode.json"),)),
+    progress.SearchReturned(1, "the episode rests on 0 pages, not 3"),
 ]
 
 
