@@ -199,6 +199,31 @@ async def answer_of(agent: Agent[Any], stream: bool = False) -> None:
         await agent.run("go")
 
 
+def test_broken_arguments_of_load_skill_are_explained() -> None:
+    @tool
+    def load_skill(skill_name: str) -> str:
+        """Load a skill."""
+        return skill_name
+
+    counts = ToolCallCounts()
+    client = ScriptedClient([[call("load_skill", "1", name="x")], [call("load_skill", "2", skill_name="x")], "done"])
+    agent = Agent(
+        client,
+        name="A",
+        tools=[load_skill],
+        context_providers=[CodeActProvider(CannedRuntime(), agent="A")],
+        middleware=[make_tool_call_recorder(counts, "A"), only_model_tools],
+    )
+    asyncio.run(answer_of(agent))
+    assert client.results()[-1] == "x"
+    answers = [str(c.result) for m in client.requests[1] for c in m.contents if c.type == "function_result"]
+    assert answers == [
+        'Error: load_skill was not called: the argument "skill_name" is missing. '
+        'Pass its arguments as one JSON object, as in {"skill_name": "the-name"}.'
+    ]
+    assert (counts.model_calls(), counts.rejected()) == ({"A": {"load_skill": 1}}, {"A": 1})
+
+
 def test_arguments_that_fit_are_run_after_broken_ones() -> None:
     turns: list[Turn] = [[call("execute_code", "1", source="x")], [call("execute_code", "2", code="x")], "done"]
     runtime = CannedRuntime()

@@ -73,6 +73,32 @@ def test_an_end_without_end_is_ended_by_the_limit(sandbox: Sandbox, slowness: fl
     assert sandbox.run("print('ok')").stdout == "ok\n"
 
 
+@pytest.mark.parametrize(
+    ("kind", "code", "limits"),
+    [
+        ("timeout", "while True: pass", {"seconds": 0.5}),
+        ("output", "while True: print('x' * 4000)", {"output_bytes": 4096}),
+        ("crash", "t = ()\nfor _ in range(300_000): t = (t,)\nhash(t)", {}),
+    ],
+)
+def test_what_an_end_of_the_hosts_drops_is_said(
+    sandbox: Sandbox, slowness: float, kind: str, code: str, limits: dict[str, float]
+) -> None:
+    seconds = limits.get("seconds", 20) * slowness
+    given = Limits(seconds=seconds, output_bytes=int(limits.get("output_bytes", 65536)))
+    result = sandbox.run(f"print('before')\nwith open('/output/a', 'w') as f: f.write('x')\n{code}", limits=given)
+    assert (result.kind, result.files) == (kind, {}), result
+    assert result.stdout.startswith("before\n")
+    assert result.detail is not None
+    assert result.detail.endswith("; any files below /output were dropped")
+
+
+def test_files_come_back_after_every_end_of_the_codes_own(sandbox: Sandbox) -> None:
+    for end in ("", "1 / 0", "import sys\nsys.exit(3)", "import os\nos._exit(3)", "raise MemoryError"):
+        result = sandbox.run(f"with open('/output/a', 'w') as f: f.write('x')\n{end}")
+        assert (result.files, result.detail) == ({"a": b"x"}, None), end
+
+
 @pytest.mark.parametrize("stream", ["io.StringIO()", "open('/output/log', 'w')", "Tee()", "None", "5"])
 def test_a_traceback_is_seen_wherever_sys_stderr_leads(sandbox: Sandbox, stream: str) -> None:
     tee = "class Tee:\n    write = lambda self, text: old.write(text)\n    flush = lambda self: None\n"
