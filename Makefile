@@ -23,9 +23,10 @@ run: install ## Write today's podcast script (the main job; MODEL=rehearsal|foun
 
 test: install lint test-rust test-python ## All tests but those inside the nested hypervisor
 
-test-rust: install ## Tests of the Rust crates and of the guest's file system
+test-rust: install ## Tests of the Rust crates, of the guest's file system and of what changes its component
 	cargo test --workspace --locked --quiet
 	cargo test --manifest-path guest/Cargo.toml -p wcpod-vfs --locked --quiet
+	cargo test --manifest-path guest/aot/Cargo.toml --release --bin wcpod-aot --locked --quiet
 
 test-python: install ## Tests of the Python package, on this machine's /dev/kvm
 	$(BIN)/pytest guest/component/tests guest/shim/tests

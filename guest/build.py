@@ -1,7 +1,9 @@
 """Builds the guest image: `python guest/build.py`.
 
-    component/  ── componentize-py ──► build/python.wasm, build/stdlib.bin
-    aot/        ── cargo, Cranelift ─► build/python.image
+    aot/        ── cargo ────────────► the tool that changes and compiles the component
+    component/  ── componentize-py ──► build/python.raw.wasm, build/python.objects, build/stdlib.bin
+                ── aot, adapt ───────► build/python.wasm
+                ── aot, compile ─────► build/python.image
     runtime/ + wasi/ + shim/ ─ cargo ► python/wcpod/guest/python-guest.bin
 
 Each step is skipped when what it is made from has not changed. Nothing here is part of the package.
@@ -11,8 +13,6 @@ from __future__ import annotations
 
 import argparse
 import hashlib
-import importlib.metadata
-import json
 import os
 import subprocess
 import sys
@@ -21,9 +21,11 @@ from collections.abc import Iterable
 from pathlib import Path
 
 GUEST = Path(__file__).resolve().parent
+PROJECT = GUEST.parent
 BUILD = GUEST / "build"
-ABI = GUEST.parent / "crates" / "guest_abi"
-IMAGE = GUEST.parent / "python" / "wcpod" / "guest" / "python-guest.bin"
+IMAGE = PROJECT / "python" / "wcpod" / "guest" / "python-guest.bin"
+#: What the guest's workspaces take from the host's: the crate that both sides share, and what it inherits.
+SHARED = (PROJECT / "crates" / "guest_abi", PROJECT / "Cargo.toml")
 
 
 def say(text: str) -> None:
@@ -36,28 +38,33 @@ def digest(paths: Iterable[Path], *words: str) -> str:
     for path in paths:
         files = sorted(file for file in path.rglob("*") if file.is_file()) if path.is_dir() else [path]
         for file in files:
-            if "target" not in file.parts and "__pycache__" not in file.parts:
-                total.update(str(file.relative_to(GUEST.parent)).encode() + b"\0" + file.read_bytes() + b"\0")
+            if not {"target", "__pycache__"}.intersection(file.parts):
+                total.update(str(file.relative_to(PROJECT)).encode() + b"\0" + file.read_bytes() + b"\0")
     return total.hexdigest()
 
 
 class Step:
-    """One step with its result; remembers what the result was made from."""
+    """One step with its results; remembers what they were made from."""
 
-    def __init__(self, name: str, result: Path, made_from: str) -> None:
-        self.name, self.result, self.made_from = name, result, made_from
-        self.stamp = BUILD / f"{result.name}.made-from"
-
-    def fresh(self) -> bool:
-        return self.result.exists() and self.stamp.exists() and self.stamp.read_text() == self.made_from
+    def __init__(self, name: str, results: list[Path], sources: Iterable[Path], *words: str) -> None:
+        self.name, self.results = name, results
+        self._stamp = BUILD / f"{results[0].name}.made-from"
+        self._made_from = digest(sources, *words)
 
     def run(self, *commands: list[str], **environment: str) -> None:
+        """Runs the commands, unless their results are there and made from the same."""
+        if all(result.exists() for result in self.results) and self._remembered() == self._made_from:
+            return
         say(f"{self.name} ...")
         begin = time.monotonic()
+        self._stamp.unlink(missing_ok=True)
         for command in commands:
             subprocess.run(command, check=True, env={**os.environ, **environment})
-        self.stamp.write_text(self.made_from)
+        self._stamp.write_text(self._made_from, encoding="ascii")
         say(f"{self.name}: done in {time.monotonic() - begin:.0f} s")
+
+    def _remembered(self) -> str | None:
+        return self._stamp.read_text(encoding="ascii") if self._stamp.exists() else None
 
 
 def target(workspace: Path) -> Path:
@@ -70,27 +77,34 @@ def cargo(workspace: Path, package: str) -> list[str]:
     return ["cargo", "build", "--release", "--locked", "--manifest-path", str(workspace / "Cargo.toml"), "-p", package]
 
 
-def answer(*command: str) -> str | None:
-    """What a command prints, or None where it cannot run."""
-    try:
-        return subprocess.run(command, cwd=GUEST, capture_output=True, text=True, check=True).stdout.strip()
-    except (OSError, subprocess.CalledProcessError):
-        return None
+def build_tool() -> Path:
+    """What changes and compiles the component."""
+    aot = GUEST / "aot"
+    tool = target(aot) / "release" / "wcpod-aot"
+    Step("building the ahead-of-time compiler", [tool], [aot, *SHARED]).run(cargo(aot, "wcpod-aot"))
+    return tool
 
 
-def write_provenance(papers: Path) -> None:
-    """Says beside the image what it was made from; `wcpod doctor` reads it. Without a date, so that it repeats."""
-    changed = answer("git", "status", "--porcelain", "--", ".")
-    record = {
-        "sha256": hashlib.sha256(IMAGE.read_bytes()).hexdigest(),
-        "commit": answer("git", "rev-parse", "HEAD"),
-        "local_changes": None if changed is None else bool(changed),
-        "rustc": answer("rustc", "--version"),
-        "componentize_py": importlib.metadata.version("componentize-py"),
-        **json.loads((papers / "versions.json").read_text(encoding="utf-8")),
-        "packages": json.loads((papers / "packages.json").read_text(encoding="utf-8")),
-    }
-    IMAGE.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+def build_stdlib(packages: list[str]) -> Path:
+    component, result = GUEST / "component", BUILD / "stdlib.bin"
+    sources = [component / name for name in ("build.py", "archive.py", "licences.py", "stdlib", "wit")]
+    step = Step(
+        "collecting the standard library (about a minute)", [result, result.with_suffix(".papers")], sources, *packages
+    )
+    step.run([sys.executable, str(component / "build.py"), "stdlib", str(result), *packages])
+    return result
+
+
+def build_component(tool: Path) -> Path:
+    """The interpreter as a component."""
+    component, result = GUEST / "component", BUILD / "python.wasm"
+    raw, objects = BUILD / "python.raw.wasm", BUILD / "python.objects"
+    sources = [component / name for name in ("build.py", "wcpod_guest", "wit")]
+    step = Step("building the Python component (about half a minute)", [raw, objects], sources)
+    step.run([sys.executable, str(component / "build.py"), "interpreter", str(raw), str(objects)])
+    step = Step("pinning the interpreter's objects", [result], [raw, objects, GUEST / "aot"])
+    step.run([str(tool), "adapt", str(raw), str(objects), str(result)])
+    return result
 
 
 def main() -> None:
@@ -102,31 +116,22 @@ def main() -> None:
     BUILD.mkdir(exist_ok=True)
     IMAGE.parent.mkdir(exist_ok=True)
 
-    component = GUEST / "component"
-    wasm, stdlib, compiled = BUILD / "python.wasm", BUILD / "stdlib.bin", BUILD / "python.image"
-    options = [word for package in packages for word in ("--package", package)]
-    subprocess.run([sys.executable, str(component / "build.py"), "--out", str(BUILD), *options], check=True)
+    stdlib = build_stdlib(packages)
+    tool = build_tool()
+    component, compiled = build_component(tool), BUILD / "python.image"
+    step = Step("compiling the interpreter to machine code", [compiled], [component, GUEST / "aot", *SHARED])
+    step.run([str(tool), "compile", str(component), str(compiled)])
 
-    aot = GUEST / "aot"
-    compiler = Step("building the ahead-of-time compiler", target(aot) / "release" / "wcpod-aot", digest([aot, ABI]))
-    if not compiler.fresh():
-        compiler.run(cargo(aot, "wcpod-aot"))
-    step = Step("compiling the interpreter to machine code", compiled, digest([wasm, aot, ABI]))
-    if not step.fresh():
-        step.run([str(compiler.result), str(wasm), str(compiled)])
-
-    sources = [GUEST / name for name in ("Cargo.toml", "Cargo.lock", "runtime", "wasi", "shim", "memfd")] + [ABI]
-    linked = Step("linking the guest image", IMAGE, digest([*sources, compiled, stdlib]))
-    if not linked.fresh():
-        binary = target(GUEST) / "release" / "wcpod-guest"
-        linked.run(
-            cargo(GUEST, "wcpod-guest"),
-            ["objcopy", "--strip-all", str(binary), str(IMAGE)],
-            WCPOD_COMPONENT=str(compiled),
-            WCPOD_STDLIB=str(stdlib),
-        )
-    write_provenance(wasm.with_name("stdlib.papers"))
-    say(f"{IMAGE.relative_to(GUEST.parent)} is up to date ({IMAGE.stat().st_size / 1e6:.0f} MB)")
+    sources = [GUEST / name for name in ("Cargo.toml", "Cargo.lock", "runtime", "wasi", "shim", "memfd")]
+    step = Step("linking the guest image", [IMAGE], [*sources, *SHARED, compiled, stdlib])
+    binary = target(GUEST) / "release" / "wcpod-guest"
+    step.run(
+        cargo(GUEST, "wcpod-guest"),
+        ["objcopy", "--strip-all", str(binary), str(IMAGE)],
+        WCPOD_COMPONENT=str(compiled),
+        WCPOD_STDLIB=str(stdlib),
+    )
+    say(f"{IMAGE.relative_to(PROJECT)} is up to date ({IMAGE.stat().st_size / 1e6:.0f} MB)")
 
 
 if __name__ == "__main__":

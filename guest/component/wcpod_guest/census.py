@@ -1,4 +1,4 @@
-"""Lists the interpreter's objects, for the build to pin them (see ``guest/component/image.py``)."""
+"""Lists the interpreter's objects, for the build to pin them (see ``guest/aot/src/interpreter.rs``)."""
 
 import gc
 import struct
