@@ -41,7 +41,7 @@ def second_build(folder: Path) -> dict[str, tuple[Path, Path]]:
     run(sys.executable, guest / "build.py")
     built = guest / "build"
     compiled, linked = folder / "again.image", folder / "again.bin"
-    run(guest / "aot" / "target" / "release" / "wcpod-aot", BUILD / "python.wasm", compiled)
+    run(guest / "aot" / "target" / "release" / "wcpod-aot", "compile", BUILD / "python.wasm", compiled)
     cargo = ("cargo", "build", "--release", "--locked", "--manifest-path", guest / "Cargo.toml", "-p", "wcpod-guest")
     run(*cargo, WCPOD_COMPONENT=str(BUILD / "python.image"), WCPOD_STDLIB=str(BUILD / "stdlib.bin"))
     run("objcopy", "--strip-all", guest / "target" / "release" / "wcpod-guest", linked)

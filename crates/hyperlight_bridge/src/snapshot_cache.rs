@@ -125,19 +125,22 @@ fn is_key(name: &str) -> bool {
 
 /// Name of the folder for an image and size: whatever would make a state useless is in it.
 fn key(image: &Path, size: VmSize) -> Option<String> {
+    key_on(&Hypervisor::detect().ok()?.to_string(), image, size)
+}
+
+fn key_on(hypervisor: &str, image: &Path, size: VmSize) -> Option<String> {
     let metadata = fs::metadata(image).ok()?;
     let image = fs::canonicalize(image).ok()?;
     let processor = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let processor = processor.lines().find(|line| line.starts_with("model name")).unwrap_or("");
     let parts = format!(
-        "{}\n{}\n{}.{}\n{}\n{}\n{INTERFACE_VERSION}\n{}\n{processor}\n{}\n{}",
+        "{}\n{}\n{}.{}\n{}\n{}\n{INTERFACE_VERSION}\n{hypervisor}\n{processor}\n{}\n{}",
         image.display(),
         metadata.len(),
         metadata.mtime(),
         metadata.mtime_nsec(),
         metadata.ino(),
         env!("CARGO_PKG_VERSION"),
-        Hypervisor::detect().ok()?,
         size.memory_bytes,
         boot::recipe(),
     );
@@ -149,20 +152,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_key_tells_images_and_sizes_apart() {
+    fn the_key_tells_images_sizes_and_hypervisors_apart() {
         let folder = std::env::temp_dir().join(format!("wcpod-key-{}", process::id()));
         fs::create_dir_all(&folder).unwrap();
         let image = folder.join("image");
         fs::write(&image, "one").unwrap();
         let small = VmSize { memory_bytes: 1 };
-        // Without a hypervisor there is no key, and nothing to tell apart.
-        if let Some(first) = key(&image, small) {
-            assert_eq!(key(&image, small), Some(first.clone()));
-            assert_ne!(key(&image, VmSize { memory_bytes: 2 }), Some(first.clone()));
-            fs::write(&image, "other").unwrap();
-            assert_ne!(key(&image, small), Some(first));
-        }
-        assert_eq!(key(&folder.join("none"), small), None);
+        let first = key_on("kvm", &image, small);
+        assert!(first.as_deref().is_some_and(is_key));
+        assert_eq!(key_on("kvm", &image, small), first);
+        assert_ne!(key_on("kvm_pvm", &image, small), first);
+        assert_ne!(key_on("kvm", &image, VmSize { memory_bytes: 2 }), first);
+        fs::write(&image, "other").unwrap();
+        assert_ne!(key_on("kvm", &image, small), first);
+        assert_eq!(key_on("kvm", &folder.join("none"), small), None);
         fs::remove_dir_all(&folder).unwrap();
     }
 
