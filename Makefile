@@ -116,6 +116,9 @@ bench-nested: bench-extension ## Measure beside hyperlight-sandbox under stock K
 
 conversion: install ## Score the conversion beside OpenCC's (OPENCC=a checkout of OpenCC), and write the figures
 	$(BIN)/python benches/conversion.py $(OPENCC)
+extraction-score: install ## Score the readable text of the pages in FOLDER (laid out as tools/extraction_score.py says), beside trafilatura
+	$(BIN)/pip install --quiet --constraint constraints.txt --group extraction
+	$(BIN)/python tools/extraction_score.py "$(FOLDER)"
 
 screenshots: install ## Make the pictures in docs/images
 	$(BIN)/python docs/screenshots.py

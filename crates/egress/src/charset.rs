@@ -1,8 +1,8 @@
 //! From the bytes of a page to text.
 //!
-//! The order: a byte order mark; then *content that is valid UTF-8 and not pure ASCII is UTF-8*,
-//! whatever a label says, because other encodings almost never look like it by accident while
-//! wrong labels are common; then the label of the `Content-Type` header; then that of the page
+//! The order: a byte order mark; then *content that is UTF-8 and not pure ASCII is UTF-8*, whatever a
+//! label says, because other encodings almost never look like it by accident while wrong labels are
+//! common, and a few bad bytes do not change that; then the label of the `Content-Type` header; then that of the page
 //! (`<meta charset>`, `<meta http-equiv=content-type>`, `<?xml encoding>`) in its first 64 KiB;
 //! then detection. Labels are those of the WHATWG Encoding Standard; unknown ones are skipped.
 
@@ -14,6 +14,8 @@ use crate::scan;
 
 /// How far a page is searched for its own label.
 const LABEL_WITHIN: usize = 64 * 1024;
+/// Characters beyond ASCII that stand against one bad sequence.
+const RIGHT_FOR_ONE_WRONG: usize = 3;
 
 /// Decodes `bytes`; malformed sequences become U+FFFD. A byte order mark is not part of the text.
 pub(crate) fn decode(bytes: &[u8], media_type: &MediaType) -> String {
@@ -33,12 +35,22 @@ fn choose(bytes: &[u8], media_type: &MediaType) -> &'static Encoding {
     from_label(media_type.charset()).or_else(|| from_page(bytes, media_type)).unwrap_or_else(|| detect(bytes))
 }
 
-/// Valid UTF-8, or UTF-8 that was cut inside its last character.
+/// Valid UTF-8, UTF-8 that was cut inside its last character, or UTF-8 with a few bad bytes: text in
+/// another encoding has more sequences that are wrong than such that are right by accident.
 fn is_utf8(bytes: &[u8]) -> bool {
-    match std::str::from_utf8(bytes) {
-        Ok(_) => true,
-        Err(error) => error.error_len().is_none() && error.valid_up_to() > 0,
+    let error = match std::str::from_utf8(bytes) {
+        Ok(_) => return true,
+        Err(error) => error,
+    };
+    if error.error_len().is_none() && error.valid_up_to() > 0 {
+        return true;
     }
+    let (mut right, mut wrong) = (0_usize, 0_usize);
+    for chunk in bytes.utf8_chunks() {
+        right += chunk.valid().chars().filter(|character| !character.is_ascii()).count();
+        wrong += usize::from(!chunk.invalid().is_empty());
+    }
+    right >= 3 && right >= RIGHT_FOR_ONE_WRONG * wrong
 }
 
 fn from_label(label: Option<&str>) -> Option<&'static Encoding> {
@@ -105,6 +117,17 @@ mod tests {
     fn utf8_cut_inside_a_character_is_still_utf8() {
         let text = decode(&"世界".as_bytes()[..5], &html(Some("gbk")));
         assert_eq!(text, "世\u{fffd}");
+    }
+
+    #[test]
+    fn one_bad_byte_does_not_decide() {
+        for label in [None, Some("iso-8859-1"), Some("gbk")] {
+            assert_eq!(decode(b"\xe4\xb8\x96\xe7\x95\x8c\xff\xe6\x9d\xaf", &html(label)), "世界\u{fffd}杯");
+        }
+        let (bytes, _, _) = WINDOWS_1252.encode("Mbappé à Wembley – “très déçu”");
+        assert_eq!(decode(&bytes, &html(Some("windows-1252"))), "Mbappé à Wembley – “très déçu”");
+        let (bytes, _, _) = GBK.encode("世界杯决赛在新泽西举行，家居广场人山人海。");
+        assert_eq!(decode(&bytes, &html(Some("gbk"))), "世界杯决赛在新泽西举行，家居广场人山人海。");
     }
 
     #[test]

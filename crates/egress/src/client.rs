@@ -119,8 +119,8 @@ pub(crate) fn exchange(agent: &Agent, uri: Uri, host: &str) -> Result<Answer, St
     let (parts, body) = response.into_parts();
     Ok(Answer {
         status: parts.status.as_u16(),
-        content_type: text(&parts.headers, header::CONTENT_TYPE),
-        content_encoding: text(&parts.headers, header::CONTENT_ENCODING),
+        content_type: all_text(&parts.headers, header::CONTENT_TYPE),
+        content_encoding: all_text(&parts.headers, header::CONTENT_ENCODING),
         location: text(&parts.headers, header::LOCATION),
         retry_after: text(&parts.headers, header::RETRY_AFTER),
         cut: None,
@@ -141,6 +141,13 @@ pub(crate) fn third_reading(target: &Target) -> Result<Uri, Stop> {
     .ok_or_else(|| {
         Stop::blocked(format!("the URL cannot be sent as it is (host {})", target.host()), Some(target.host()))
     })
+}
+
+/// The values of a header that was sent once or more often, as one list.
+fn all_text(headers: &HeaderMap, name: HeaderName) -> Option<String> {
+    let values: Vec<&str> =
+        headers.get_all(name).iter().filter_map(|value| std::str::from_utf8(value.as_bytes()).ok()).collect();
+    (!values.is_empty()).then(|| values.join(", "))
 }
 
 /// A header's value when it is there exactly as text; a header that is not UTF-8 counts as absent.

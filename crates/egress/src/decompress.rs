@@ -11,6 +11,8 @@ use crate::stop::Stop;
 
 /// Wire bytes allowed beyond the page bound: incompressible data grows a little when compressed.
 const WIRE_SLACK: u64 = 64 * 1024;
+/// How often gzip inside the content is undone.
+const INNER: usize = 3;
 
 /// The content of a response, decompressed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,15 +47,19 @@ impl From<Stop> for Unusable {
 
 /// Reads at most `bound` bytes of content out of `wire`.
 ///
-/// `encoding` is the `Content-Encoding` header: none, `identity`, `gzip`, `x-gzip` or `deflate`
-/// (zlib or raw). Anything else, and more than one, is an error.
+/// `encoding` is the `Content-Encoding` header: none, `identity`, `gzip`, `x-gzip`, several of these,
+/// or `deflate` (zlib or raw). Anything else is an error. Gzip inside is undone too, whether the header
+/// says so or not: nothing that is compressed is text.
 pub(crate) fn decompress(wire: impl Read, encoding: Option<&str>, bound: usize) -> Result<Content, Unusable> {
     let wire = wire.take((bound as u64).saturating_add(WIRE_SLACK));
-    let encoding = encoding.map(|name| name.trim().to_ascii_lowercase());
-    match encoding.as_deref() {
-        None | Some("" | "identity") => read_bounded(wire, bound),
-        Some("gzip" | "x-gzip") => read_bounded(MultiGzDecoder::new(wire), bound),
-        Some("deflate") => {
+    let names = encoding.unwrap_or_default().split(',').map(|name| name.trim().to_ascii_lowercase());
+    let names: Vec<String> = names.filter(|name| !matches!(name.as_str(), "" | "identity")).collect();
+    let content = match names.as_slice() {
+        [] => read_bounded(wire, bound),
+        gzip if gzip.iter().all(|name| matches!(name.as_str(), "gzip" | "x-gzip")) => {
+            read_bounded(MultiGzDecoder::new(wire), bound)
+        }
+        [deflate] if deflate == "deflate" => {
             let (head, wire) = peek(wire)?;
             let wire = head.as_slice().chain(wire);
             if is_zlib(&head) {
@@ -62,11 +68,35 @@ pub(crate) fn decompress(wire: impl Read, encoding: Option<&str>, bound: usize) 
                 read_bounded(DeflateDecoder::new(wire), bound)
             }
         }
-        Some(other) => {
-            let named = crate::authority::shown(other);
-            Err(Stop::failed(format!("the content encoding {named:?} is not supported")).into())
+        others => {
+            let named = crate::authority::shown(&others.join(","));
+            return Err(Stop::failed(format!("the content encoding {named:?} is not supported")).into());
         }
+    }?;
+    inner_gzip(content, bound)
+}
+
+/// Undoes gzip inside the content, a few times at most.
+fn inner_gzip(mut content: Content, bound: usize) -> Result<Content, Unusable> {
+    for _ in 0..INNER {
+        if !is_gzip(&content.bytes) {
+            return Ok(content);
+        }
+        let inner = read_bounded(MultiGzDecoder::new(content.bytes.as_slice()), bound)?;
+        content = Content { cut: content.cut.or(inner.cut), bytes: inner.bytes };
     }
+    let stop = Stop::failed(format!("the page is compressed more than {INNER} times"));
+    if is_gzip(&content.bytes) { Err(Unusable { stop, bytes: content.bytes.len() }) } else { Ok(content) }
+}
+
+/// The text of a page that was handed over compressed; nothing when it cannot be read.
+pub(crate) fn uncompressed(bytes: &[u8], bound: usize) -> Vec<u8> {
+    decompress(bytes, None, bound).map(|content| content.bytes).unwrap_or_default()
+}
+
+/// The three bytes that start a gzip member with the only method there is (RFC 1952).
+pub(crate) fn is_gzip(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0x1f, 0x8b, 8])
 }
 
 fn read_bounded(mut content: impl Read, bound: usize) -> Result<Content, Unusable> {
@@ -159,6 +189,25 @@ mod tests {
     }
 
     #[test]
+    fn gzip_inside_is_undone_whatever_the_header_says() {
+        let (once, twice) = (gzip(b"a page"), gzip(&gzip(b"a page")));
+        for (wire, encoding) in [
+            (&once, None),
+            (&twice, None),
+            (&twice, Some("gzip")),
+            (&twice, Some("gzip, gzip")),
+            (&once, Some("gzip,x-gzip")),
+        ] {
+            assert_eq!(decompress(&wire[..], encoding, 100), whole(b"a page"), "{encoding:?}");
+        }
+        let deep = (0..6).fold(b"a page".to_vec(), |inner, _| gzip(&inner));
+        let stop = decompress(&deep[..], Some("gzip"), 1000).map_err(|unusable| unusable.stop);
+        assert_eq!(stop, Err(Stop::failed("the page is compressed more than 3 times")));
+        let cut = decompress(&twice[..twice.len() - 9], None, 1000).expect("part");
+        assert!(!is_gzip(&cut.bytes));
+    }
+
+    #[test]
     fn the_bound_counts_content_not_wire_bytes() {
         let wire = gzip(&[b'a'; 1000]);
         assert!(wire.len() < 100);
@@ -211,8 +260,8 @@ mod tests {
             Err(Stop::failed("the content encoding \"br\" is not supported").into())
         );
         assert_eq!(
-            decompress(&b"x"[..], Some("gzip, gzip"), 10),
-            Err(Stop::failed("the content encoding \"gzip,\u{fffd}gzip\" is not supported").into())
+            decompress(&b"x"[..], Some("br, gzip"), 10),
+            Err(Stop::failed("the content encoding \"br,gzip\" is not supported").into())
         );
         for encoding in ["gzip", "deflate"] {
             assert!(decompress(&b"<html>not compressed"[..], Some(encoding), 10).is_err());

@@ -7,19 +7,42 @@ pub(crate) struct Attributes {
     pub(crate) name: Option<String>,
     pub(crate) property: Option<String>,
     pub(crate) content: Option<String>,
+    pub(crate) alt: Option<String>,
+    pub(crate) relation: Option<String>,
+    pub(crate) id: Option<String>,
+    pub(crate) class: Option<String>,
+    pub(crate) test_id: Option<String>,
+    pub(crate) component: Option<String>,
+    pub(crate) role: Option<String>,
+    pub(crate) item_property: Option<String>,
     charset: Option<String>,
     http_equiv: Option<String>,
     kind: Option<String>,
-    id: Option<String>,
-    class: Option<String>,
-    test_id: Option<String>,
-    role: Option<String>,
+    encoding: Option<String>,
     style: Option<String>,
     hidden: Option<String>,
     aria_hidden: Option<String>,
+    open: Option<String>,
+    shadow_root: Option<String>,
+}
+
+/// How an element keeps its text from view.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Hidden {
+    No,
+    /// Only for now: `visibility:hidden` until scripts have run, a tab that is not chosen.
+    Weakly,
+    /// `aria-hidden`: mostly icons and what is said twice.
+    FromSpeech,
+    /// `display:none`, `hidden`.
+    Fully,
 }
 
 impl Attributes {
+    pub(crate) fn clear(&mut self) {
+        *self = Self::default();
+    }
+
     /// Notes an attribute; called with an empty value first, then with the real one if any.
     pub(crate) fn set(&mut self, name: &[u8], value: &str) {
         let slot = match name {
@@ -27,16 +50,23 @@ impl Attributes {
             b"name" => &mut self.name,
             b"property" => &mut self.property,
             b"content" => &mut self.content,
+            b"alt" => &mut self.alt,
+            b"rel" => &mut self.relation,
             b"charset" => &mut self.charset,
             b"http-equiv" => &mut self.http_equiv,
             b"type" => &mut self.kind,
+            b"encoding" => &mut self.encoding,
             b"id" => &mut self.id,
             b"class" => &mut self.class,
             b"data-testid" => &mut self.test_id,
+            b"data-component" => &mut self.component,
+            b"itemprop" => &mut self.item_property,
             b"role" => &mut self.role,
             b"style" => &mut self.style,
             b"hidden" => &mut self.hidden,
             b"aria-hidden" => &mut self.aria_hidden,
+            b"open" => &mut self.open,
+            b"shadowrootmode" => &mut self.shadow_root,
             _ => return,
         };
         if slot.as_ref().is_none_or(String::is_empty) {
@@ -46,6 +76,39 @@ impl Attributes {
 
     pub(crate) fn is_json_ld(&self) -> bool {
         self.kind.as_ref().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/ld+json"))
+    }
+
+    /// The `type` of a script that holds data or the language of the web.
+    pub(crate) fn may_hold_data(&self) -> bool {
+        self.kind.as_ref().is_none_or(|kind| {
+            let kind = kind.trim().to_ascii_lowercase();
+            kind.is_empty() || kind.ends_with("javascript") || kind.ends_with("json")
+        })
+    }
+
+    /// `<template shadowrootmode=open>`: a shadow tree that is shown.
+    pub(crate) fn is_shown_template(&self) -> bool {
+        self.shadow_root.is_some()
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        self.open.is_some()
+    }
+
+    pub(crate) fn is_html_annotation(&self) -> bool {
+        self.encoding.as_ref().is_some_and(|encoding| {
+            ["text/html", "application/xhtml+xml"].iter().any(|html| encoding.trim().eq_ignore_ascii_case(html))
+        })
+    }
+
+    pub(crate) fn has_role(&self, roles: &[&str]) -> bool {
+        self.role.as_ref().is_some_and(|role| roles.iter().any(|wanted| role.trim().eq_ignore_ascii_case(wanted)))
+    }
+
+    pub(crate) fn is_article_body(&self) -> bool {
+        self.item_property
+            .as_ref()
+            .is_some_and(|names| names.split_ascii_whitespace().any(|name| name.eq_ignore_ascii_case("articleBody")))
     }
 
     /// The encoding that a `<meta>` with these attributes names.
@@ -66,50 +129,116 @@ impl Attributes {
         Some(label[..end].to_owned())
     }
 
-    /// Not shown by a browser: text that a reader of the page would never see.
-    pub(crate) fn hides(&self) -> bool {
+    /// Whether a browser keeps the text from view.
+    pub(crate) fn hides(&self) -> Hidden {
         let is = |value: &Option<String>, text: &str| {
             value.as_ref().is_some_and(|value| value.trim().eq_ignore_ascii_case(text))
         };
-        self.hidden.is_some() && !is(&self.hidden, "until-found")
-            || is(&self.aria_hidden, "true")
-            || self.style.as_ref().is_some_and(|style| {
-                let style: String = style.split_whitespace().collect();
-                let style = style.to_ascii_lowercase();
-                style.contains("display:none") || style.contains("visibility:hidden")
-            })
+        let (mut none, mut invisible) = (false, false);
+        for (name, value) in
+            self.style.iter().flat_map(|style| style.split(';')).filter_map(|rule| rule.split_once(':'))
+        {
+            let value = value.trim().to_ascii_lowercase();
+            match name.trim().to_ascii_lowercase().as_str() {
+                "display" => none = value.starts_with("none"),
+                "visibility" => invisible = value.starts_with("hidden"),
+                _ => {}
+            }
+        }
+        let attribute = self.hidden.is_some() && !is(&self.hidden, "until-found");
+        if attribute && self.id.as_ref().is_some_and(|id| id.starts_with("S:")) {
+            Hidden::No // a piece of a stream, which a script moves into its place
+        } else if attribute || none {
+            Hidden::Fully
+        } else if invisible || is(&self.aria_hidden, "true") && self.has_role(&["tabpanel"]) {
+            Hidden::Weakly
+        } else if is(&self.aria_hidden, "true") {
+            Hidden::FromSpeech
+        } else {
+            Hidden::No
+        }
     }
 
-    /// A cookie or consent notice, or navigation by its ARIA role.
-    pub(crate) fn is_boilerplate(&self) -> bool {
-        let role = self.role.as_deref().unwrap_or_default().trim();
-        if ["navigation", "banner", "contentinfo", "complementary", "search"]
-            .iter()
-            .any(|boilerplate| role.eq_ignore_ascii_case(boilerplate))
-        {
-            return true;
-        }
+    /// Navigation and the like by its ARIA role.
+    pub(crate) fn is_landmark(&self) -> bool {
+        self.has_role(&["navigation", "banner", "contentinfo", "complementary", "search", "dialog", "alertdialog"])
+    }
+
+    /// A cookie or consent notice, by one of its names.
+    pub(crate) fn is_consent_notice(&self) -> bool {
         [&self.id, &self.class, &self.test_id]
             .into_iter()
             .flatten()
             .flat_map(|names| names.split_ascii_whitespace())
             .any(is_consent_notice)
     }
+
+    /// Text for a screen reader only.
+    pub(crate) fn is_visually_hidden(&self) -> bool {
+        self.class.as_ref().is_some_and(|names| {
+            names.split_ascii_whitespace().any(|name| {
+                matches!(
+                    name,
+                    "visually-hidden" | "visuallyhidden" | "visuallyHidden" | "sr-only" | "screen-reader-text"
+                )
+            })
+        })
+    }
 }
 
+/// A name is one of a notice when it ends in what it is about and what it is, `bbc-cookie-banner`.
+/// A word behind that makes it the name of something else (`cookie-recipes-container`) or of a state
+/// (`cookie-banner-open`), and so does a verb in front (`has-cookie-bar`).
 fn is_consent_notice(name: &str) -> bool {
-    const ABOUT: [&str; 5] = ["cookie", "consent", "gdpr", "privacy", "cmp"];
-    const NOTICE: [&str; 10] =
-        ["banner", "notice", "prompt", "popup", "modal", "dialog", "overlay", "container", "bar", "consent"];
-    let name = name.to_ascii_lowercase();
-    if name.starts_with("onetrust") || name == "cookies" {
+    const ABOUT: [&str; 5] = ["cookie", "cookies", "consent", "gdpr", "privacy"];
+    const NOTICE: [&str; 14] = [
+        "banner",
+        "notice",
+        "prompt",
+        "popup",
+        "modal",
+        "dialog",
+        "overlay",
+        "container",
+        "bar",
+        "consent",
+        "wrapper",
+        "message",
+        "sdk",
+        "notification",
+    ];
+    const STATES: [&str; 6] = ["has", "with", "show", "no", "hide", "is"];
+    let words = words_of(name);
+    if words.first().is_some_and(|first| first.starts_with("onetrust")) || words == ["cookies"] {
         return true;
     }
-    let words = || name.split(['-', '_', ':']).filter(|word| !word.is_empty());
-    let about = words().find(|word| ABOUT.iter().any(|about| word.contains(about)));
-    about.is_some_and(|about| {
-        words().any(|word| NOTICE.iter().any(|notice| word.ends_with(notice) && (word != about || word != *notice)))
-    })
+    let Some(about) = words.iter().position(|word| ABOUT.contains(&word.as_str())) else {
+        return false;
+    };
+    let rest = &words[about + 1..];
+    !rest.is_empty()
+        && rest.iter().all(|word| NOTICE.contains(&word.as_str()) || ABOUT.contains(&word.as_str()))
+        && rest.iter().any(|word| NOTICE.contains(&word.as_str()))
+        && !words[..about].iter().any(|word| STATES.contains(&word.as_str()))
+}
+
+/// The words of `cookie-banner`, `cookie_banner` and `cookieBanner`, in lower case; at most eight.
+fn words_of(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    let mut last = '-';
+    for character in name.chars().take(80) {
+        if character.is_alphanumeric() {
+            if !last.is_alphanumeric() || last.is_lowercase() && character.is_uppercase() {
+                words.push(String::new());
+            }
+            if let Some(word) = words.last_mut() {
+                word.extend(character.to_lowercase());
+            }
+        }
+        last = character;
+    }
+    words.truncate(8);
+    words
 }
 
 /// What kind of element a tag makes.
@@ -117,25 +246,36 @@ fn is_consent_notice(name: &str) -> bool {
 pub(crate) enum Kind {
     Main,
     Article,
-    /// Dropped unless it belongs to an article or to the main part.
     Header,
-    /// Never part of the readable text.
-    Boilerplate,
+    Footer,
+    Nav,
+    Aside,
+    Dialog,
     /// Not shown as text at all.
     Invisible,
+    /// Shown only where scripts do not run.
+    NoScript,
+    Template,
     Svg,
+    Math,
     Pre,
-    /// A block without a meaning of its own; must be closed.
+    /// A block that must be closed.
     Container,
     /// A block whose end tag is often left out.
     Loose,
     Cell,
+    Button,
+    Link,
     /// Has no content.
     Void,
     /// Has no content, and ends the line.
     Break,
     /// The whole document: never skipped for its attributes.
     Root,
+    /// A date or time, which is never a part of a word.
+    Time,
+    /// Changes how a piece of a word looks: `H<sub>2</sub>O`.
+    Formatting,
     Inline,
 }
 
@@ -153,28 +293,50 @@ impl Kind {
             b"main" => Self::Main,
             b"article" => Self::Article,
             b"header" => Self::Header,
-            b"nav" | b"footer" | b"aside" | b"dialog" | b"button" | b"select" | b"menu" => Self::Boilerplate,
-            b"script" | b"style" | b"template" | b"noscript" | b"iframe" | b"object" | b"canvas" | b"audio"
-            | b"video" | b"math" | b"noembed" | b"noframe" | b"title" | b"textarea" | b"datalist" => Self::Invisible,
+            b"footer" => Self::Footer,
+            b"nav" => Self::Nav,
+            b"aside" => Self::Aside,
+            b"dialog" => Self::Dialog,
+            b"script" | b"style" | b"iframe" | b"object" | b"canvas" | b"audio" | b"video" | b"noembed"
+            | b"noframes" | b"title" | b"textarea" | b"datalist" | b"select" | b"rt" | b"rp" | b"rtc"
+            | b"annotation" | b"annotation-xml" => Self::Invisible,
+            b"noscript" => Self::NoScript,
+            b"template" => Self::Template,
             b"svg" => Self::Svg,
-            b"pre" => Self::Pre,
+            b"math" => Self::Math,
+            b"pre" | b"xmp" | b"listing" | b"plaintext" => Self::Pre,
             b"div" | b"section" | b"figure" | b"figcaption" | b"blockquote" | b"form" | b"fieldset" | b"ul" | b"ol"
             | b"dl" | b"table" | b"details" | b"summary" | b"address" | b"hgroup" | b"h1" | b"h2" | b"h3" | b"h4"
-            | b"h5" | b"h6" | b"caption" | b"center" => Self::Container,
+            | b"h5" | b"h6" | b"caption" | b"center" | b"menu" | b"legend" | b"search" => Self::Container,
             b"p" | b"li" | b"dt" | b"dd" | b"tr" | b"thead" | b"tbody" | b"tfoot" => Self::Loose,
             b"td" | b"th" => Self::Cell,
+            b"button" => Self::Button,
+            b"a" => Self::Link,
             b"br" | b"hr" => Self::Break,
             b"area" | b"base" | b"col" | b"embed" | b"img" | b"input" | b"link" | b"meta" | b"param" | b"source"
             | b"track" | b"wbr" => Self::Void,
             b"html" | b"head" | b"body" => Self::Root,
+            b"time" => Self::Time,
+            b"b" | b"big" | b"code" | b"em" | b"font" | b"i" | b"ins" | b"del" | b"kbd" | b"mark" | b"nobr" | b"q"
+            | b"rb" | b"ruby" | b"s" | b"samp" | b"small" | b"strike" | b"strong" | b"sub" | b"sup" | b"tt" | b"u"
+            | b"var" | b"abbr" | b"acronym" | b"bdi" | b"bdo" | b"dfn" | b"cite" => Self::Formatting,
             _ => Self::Inline,
         }
     }
 
     pub(crate) fn role(self) -> Role {
         match self {
-            Self::Inline | Self::Void | Self::Invisible | Self::Svg => Role::Inline,
             Self::Cell => Role::Cell,
+            Self::Inline
+            | Self::Void
+            | Self::Invisible
+            | Self::Svg
+            | Self::Math
+            | Self::NoScript
+            | Self::Button
+            | Self::Link
+            | Self::Time
+            | Self::Formatting => Role::Inline,
             _ => Role::Block,
         }
     }
@@ -211,12 +373,19 @@ mod tests {
             "cookies",
             "privacy-modal",
             "cookie-consent",
-            "cmp-container",
+            "cookie-consent-container",
         ] {
-            assert!(attributes(&[("class", &format!("x {name}"))]).is_boilerplate(), "{name}");
+            assert!(attributes(&[("class", &format!("x {name}"))]).is_consent_notice(), "{name}");
         }
         for name in [
             "cookie-recipe",
+            "cookie-recipes-container",
+            "consent-decree-container",
+            "gdpr-notice-explained",
+            "cmp-container",
+            "cmp-dialog",
+            "has-cookie-bar",
+            "cookie-banner-open",
             "article",
             "consent",
             "topic-cookies",
@@ -224,29 +393,30 @@ mod tests {
             "container",
             "best-cookies-ever",
             "consenting-adults",
+            "privacy-bar-chart",
         ] {
-            assert!(!attributes(&[("class", name)]).is_boilerplate(), "{name}");
+            assert!(!attributes(&[("class", name)]).is_consent_notice(), "{name}");
         }
     }
 
     #[test]
     fn hidden_in_every_way() {
-        for list in [
-            [("hidden", "")],
-            [("hidden", "hidden")],
-            [("aria-hidden", "true")],
-            [("style", "color:red; DISPLAY : none")],
-            [("style", "visibility:hidden")],
+        for (list, hidden) in [
+            (&[("hidden", "")][..], Hidden::Fully),
+            (&[("hidden", "hidden")], Hidden::Fully),
+            (&[("style", "color:red; DISPLAY : none !important")], Hidden::Fully),
+            (&[("hidden", ""), ("id", "S:0")], Hidden::No),
+            (&[("style", "visibility:hidden; opacity:0")], Hidden::Weakly),
+            (&[("aria-hidden", "true"), ("role", "tabpanel")], Hidden::Weakly),
+            (&[("aria-hidden", "true")], Hidden::FromSpeech),
+            (&[("hidden", "until-found")], Hidden::No),
+            (&[("aria-hidden", "false")], Hidden::No),
+            (&[("style", "display:block")], Hidden::No),
+            (&[("style", "backface-visibility:hidden;-webkit-backface-visibility:hidden")], Hidden::No),
+            (&[("style", "background:url(display:none.png)")], Hidden::No),
+            (&[("class", "hidden")], Hidden::No),
         ] {
-            assert!(attributes(&list).hides(), "{list:?}");
-        }
-        for list in [
-            [("hidden", "until-found")],
-            [("aria-hidden", "false")],
-            [("style", "display:block")],
-            [("class", "hidden")],
-        ] {
-            assert!(!attributes(&list).hides(), "{list:?}");
+            assert_eq!(attributes(list).hides(), hidden, "{list:?}");
         }
     }
 

@@ -198,7 +198,7 @@ impl FetchSession {
         }
         let content_type = answer.content_type.clone().unwrap_or_default();
         let media_type = MediaType::parse(&content_type);
-        if !media_type.is_text() {
+        if media_type.is_named() && !media_type.is_text() {
             self.record(entry, None, audit);
             return Err(not_text(target, &media_type));
         }
@@ -210,6 +210,10 @@ impl FetchSession {
                 unusable.stop
             })?;
         allowance.spend(content.bytes.len());
+        if media_type.clone().or_sniffed(&content.bytes).is_none() {
+            self.record(entry, None, audit);
+            return Err(not_text(target, &media_type));
+        }
         let sha256 = hex_sha256(&content.bytes);
         let whole = content.cut.is_none();
         if whole && answer.sha256.is_some_and(|recorded| recorded != sha256) {

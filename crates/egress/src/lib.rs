@@ -25,22 +25,33 @@ mod archive;
 mod audit;
 mod audit_log;
 mod authority;
+mod blocks;
 mod charset;
 mod client;
 mod decompress;
 mod element;
 mod extract;
+mod features;
+mod feed;
 mod fetch;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod json_ld;
+mod layout;
 mod ledger;
 mod limits;
+mod lines;
+mod links;
+mod matches;
 mod media_type;
+mod model;
+mod names;
 mod outline;
 mod page;
 mod plain_file;
 mod policy;
+mod readable;
 mod redirect;
 mod resolve;
 mod scan;
@@ -48,12 +59,18 @@ mod session;
 mod stop;
 mod target;
 mod text;
+mod title;
+mod tokens;
+#[cfg(feature = "training")]
+#[doc(hidden)]
+pub mod training;
 
 pub use archive::ArchiveError;
 pub use audit::AuditRecord;
 pub use audit_log::{AuditLog, AuditLogError};
 pub use fetch::{FetchReply, FetchSession};
 pub use limits::{FetchLimits, LimitsError};
+pub use links::Link;
 pub use page::{BODY_BYTES, FetchRequest, Format, Page, Status, UnknownFormat, extract_page, extract_page_at};
 pub use policy::{Decision, FetchPolicy, MAX_URL_BYTES, PolicyError};
 pub use resolve::{Network, Resolver, SystemResolver};

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use serde::Serialize;
 
 use crate::extract::Document;
+use crate::links::Link;
 
 /// The longest `BODY`, in bytes.
 pub const BODY_BYTES: usize = 8192;
@@ -87,9 +88,12 @@ pub struct Page {
     pub title: String,
     /// One line, at most 4 KiB.
     pub description: String,
-    /// Absolute http(s) URLs without fragments, each once, in page order: at most 200, of at most
+    /// Absolute http(s) URLs without fragments, each once, stories first: at most 200, of at most
     /// 2 KiB each and 64 KiB together.
     pub links: Vec<String>,
+    /// The links that say something: address and text, in the order of `links`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub link_texts: Vec<Link>,
     /// Whole characters, at most [`BODY_BYTES`].
     pub body: String,
     /// Why it is not ok, or, of a page that is, why it is not whole ("truncated: …").
@@ -115,7 +119,8 @@ impl Page {
             url: url.to_owned(),
             title: document.title.clone(),
             description: document.description.clone(),
-            links: document.links.clone(),
+            links: document.links.iter().map(|link| link.address.clone()).collect(),
+            link_texts: document.links.iter().filter(|link| !link.text.is_empty()).cloned().collect(),
             body: whole[start..end].to_owned(),
             reason: None,
             next_offset: (end < whole.len()).then_some(end),
@@ -130,6 +135,7 @@ impl Page {
             title: String::new(),
             description: String::new(),
             links: Vec::new(),
+            link_texts: Vec::new(),
             body: String::new(),
             reason: Some(reason),
             next_offset: None,

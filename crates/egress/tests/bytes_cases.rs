@@ -265,11 +265,23 @@ fn only_text() {
         (reply.page.status, reply.page.reason.as_deref()),
         (Status::Blocked, Some("host www.bbc.com sent image/png, and only text may come in"))
     );
-    let reply = serve(&[], "x");
+    let unnamed = serve(&[], b"\x89PNG\r\n\x1a\n\0\0".to_vec());
     assert_eq!(
-        reply.page.reason.as_deref(),
+        unnamed.page.reason.as_deref(),
         Some("host www.bbc.com sent content of an unnamed type, and only text may come in")
     );
+    for headers in [
+        &[][..],
+        &["content-type: text / html"],
+        &["content-type: text/html", "content-type: text/html; charset=utf-8"],
+    ] {
+        let page = serve(headers, "<title>T</title><p>x").page;
+        assert_eq!((page.title.as_str(), page.body.as_str()), ("T", "x"), "{headers:?}");
+    }
+    assert_eq!(serve(&[], "x < y").page.body, "x < y");
+    for content_type in [&["content-type: text/markdown"], &["content-type: text/csv"]] {
+        assert_eq!(serve(content_type, "a,b\n# c\n").page.body, "a,b\n# c\n");
+    }
     let json = serve(&["content-type: application/json"], "{\"a\": 1}").page;
     assert_eq!((json.body.as_str(), json.title.as_str()), ("{\"a\": 1}", ""));
 }

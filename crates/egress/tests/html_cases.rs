@@ -30,6 +30,26 @@ fn every_case() {
     }
 }
 
+/// The cases that name what BODY must have and must not have.
+#[test]
+fn every_case_of_text_that_was_lost() {
+    let cases: Vec<serde_json::Value> = serde_json::from_str(include_str!("cases/html-2.json")).expect("cases");
+    assert_eq!(cases.len(), 7);
+    for case in cases {
+        let page = extract(case["html"].as_str().expect("html"), case["url"].as_str().expect("url"));
+        let pieces = |key: &str| case[key].as_array().cloned().unwrap_or_default();
+        for piece in pieces("BODY_has") {
+            assert!(page.body.contains(piece.as_str().expect("text")), "{}: {}", case["id"], page.body);
+        }
+        for piece in pieces("BODY_not") {
+            assert!(!page.body.contains(piece.as_str().expect("text")), "{}: {}", case["id"], page.body);
+        }
+        for link in pieces("LINKS") {
+            assert!(page.links.iter().any(|found| Some(found.as_str()) == link.as_str()), "{}", case["id"]);
+        }
+    }
+}
+
 /// Time is linear in the page: a piece of anything takes no more than 25 times as long as plain
 /// paragraphs of the same size, where something quadratic would take thousands of times as long.
 #[test]

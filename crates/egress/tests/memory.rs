@@ -1,4 +1,4 @@
-//! B08 and B11: what a lying server can make this process allocate. One test, so that nothing else
+//! B08 and B11: what a lying server, or a large script, can make this process allocate. One test, so that nothing else
 //! in the process moves its peak.
 
 #![allow(clippy::expect_used, clippy::panic)]
@@ -17,6 +17,7 @@ const BOMB: usize = 200 * 1024 * 1024;
 #[test]
 fn a_bomb_and_a_lying_length_stay_within_32_mib() {
     let bomb = bomb();
+    let data = format!("<script type=application/ld+json>[{}]</script>", "{\"a\":1},".repeat(230_000));
     assert!(bomb.len() < 512 * 1024);
     let server = Server::start(move |request, out| match request.number {
         0 => server::html(out, "warm"),
@@ -24,6 +25,7 @@ fn a_bomb_and_a_lying_length_stay_within_32_mib() {
             let headers = ["content-type: text/html", "content-encoding: gzip"];
             server::respond(out, "200 OK", &headers, &bomb)
         }
+        2 => server::html(out, &data),
         _ => write!(out, "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: 10737418240\r\n\r\nsmall"),
     });
     let get = || fetch(&server.session().0, URL);
@@ -36,6 +38,12 @@ fn a_bomb_and_a_lying_length_stay_within_32_mib() {
     assert_eq!(reply.page.status, Status::Ok);
     assert_eq!(reply.page.reason.as_deref(), Some("truncated: only the first 2097152 bytes of the page were read"));
     assert!(reply.audit.truncated);
+
+    // A script of two megabytes: the page, its source and the script, and no tree of its objects.
+    let before = peak_kib();
+    assert_eq!(get().page.status, Status::Ok);
+    let growth = peak_kib() - before;
+    assert!(growth < 16 * 1024, "{growth} KiB");
 
     let before = peak_kib();
     let reply = get();
