@@ -26,7 +26,7 @@ from wcpod.cli.run import _today
 from wcpod.exceptions import HypervisorUnavailable
 from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
 from wcpod.podcast.progress import CodeEnded, CodeStarted, Event, HostCalled, SkillLoaded, StepEnded, StepStarted
-from wcpod.podcast.terminal import LiveProgress, PlainProgress, describe, progress_on
+from wcpod.podcast.terminal import LiveProgress, Now, PlainProgress, describe, progress_on
 
 WCPOD = [sys.executable, "-m", "wcpod"]
 
@@ -203,11 +203,14 @@ def test_a_log_gets_plain_lines() -> None:
 
 def test_a_terminal_gets_the_code_and_no_foreign_escape_codes() -> None:
     stream = Terminal()
-    steps: list[str] = []
-    live = LiveProgress(Console(file=stream, width=100, color_system=None, force_terminal=True), steps.append)
-    for event in EVENTS:
+    now = Now()
+    live = LiveProgress(Console(file=stream, width=100, color_system=None, force_terminal=True), now)
+    for event in [*EVENTS, HostCalled("SearchAgent", host_call())]:
         live(event)
-    assert steps == ["SearchAgent …"]
+    assert now.__rich__().plain == "step 2 of 7: SearchAgent, 0 s of 0 s, 1 page read"
+    for _ in range(2):
+        live(StepStarted("GenScriptAgent"))
+    assert now.__rich__().plain == "step 6 of 7: GenScriptAgent, 0 s of 0 s, 1 page read, try 2"
     assert "    │ print('[red]')" in stream.getvalue()
     assert "… 9 more lines" in stream.getvalue()
     assert "\x1b[2J" not in stream.getvalue()
@@ -264,7 +267,7 @@ def test_run_json(tmp_path: Path) -> None:
         "skill_loaded": 6,
         "code_started": 7,
         "code_ended": 7,
-        "host_called": 21,
+        "host_called": 23,
         "episode_saved": 1,
         "finished": 1,
     }

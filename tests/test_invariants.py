@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import datetime as dt
 import hashlib
 import json
@@ -128,13 +129,24 @@ def test_3_the_counters_of_both_paths(tmp_path: Path) -> None:
     assert written == episode.record
 
 
-def test_3_counters_that_disagree_end_the_run(tmp_path: Path) -> None:
-    class Forgetful(CannedRuntime):
-        def execute(self, code: str, **options: Any) -> Any:
-            return super().execute(code, **{**options, "on_call": None})
+class Forgetful(CannedRuntime):
+    """Serves host calls, and tells no callback."""
 
+    def execute(self, code: str, **options: Any) -> Any:
+        return super().execute(code, **{**options, "on_call": None})
+
+
+class Secretive(CannedRuntime):
+    """Counts and tells host calls, but its results do not have them."""
+
+    def execute(self, code: str, **options: Any) -> Any:
+        return dataclasses.replace(super().execute(code, **options), host_calls=())
+
+
+@pytest.mark.parametrize("kind", [Forgetful, Secretive])
+def test_3_counters_that_disagree_end_the_run(tmp_path: Path, kind: type[CannedRuntime]) -> None:
     with pytest.raises(PipelineError, match="the counters disagree"):
-        episode_of(scripted_model(), tmp_path, lambda _: Forgetful(calls=(host_call(),)))
+        episode_of(scripted_model(), tmp_path, lambda _: kind(calls=(host_call(),)))
     assert list(tmp_path.iterdir()) == []
 
 
@@ -146,13 +158,13 @@ def test_3_the_counters_of_a_real_run(tmp_path: Path, runtime: Callable[..., Any
     )
     counts = episode.record["tool_call_counts"]
     assert {agent: names.get("fetch_url", 0) for agent, names in counts.items()} == {
-        "SearchAgent": 21,
+        "SearchAgent": 23,
         "ContentAgent": 0,
         "GenScriptAgent": 0,
     }
-    assert made.host_call_counts == {"SearchAgent": {"fetch_url": 21}}
+    assert made.host_call_counts == {"SearchAgent": {"fetch_url": 23}}
     statuses = [fetch["status"] for fetch in episode.record["fetches"]]
-    assert {status: statuses.count(status) for status in set(statuses)} == {"ok": 19, "error": 1, "blocked": 1}
+    assert {status: statuses.count(status) for status in set(statuses)} == {"ok": 21, "error": 1, "blocked": 1}
     executions = [execution["agent"] for execution in episode.record["seconds"]["executions"]]
     assert {agent: executions.count(agent) for agent in counts} == {
         agent: names["execute_code"] for agent, names in counts.items()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime as dt
+import itertools
 import json
 import re
 import shutil
@@ -16,6 +17,7 @@ import pytest
 from canned_runtime import CannedRuntime, outcome
 from wcpod import FetchPolicy
 from wcpod.exceptions import ModelError
+from wcpod.podcast.claims import sentences_of
 from wcpod.podcast.hanzi import han_count, to_traditional
 from wcpod.podcast.models import open_model
 from wcpod.podcast.models.rehearsal import SAMPLE_PAGES
@@ -83,7 +85,7 @@ def test_the_sample_index_describes_the_pages() -> None:
     import hashlib
 
     entries = [json.loads(line) for line in (SAMPLE_PAGES / "index.jsonl").read_text(encoding="utf-8").splitlines()]
-    assert [entry["file"] for entry in entries] == ["world-cup.html", *(f"c0sample{n:04}.html" for n in range(1, 18))]
+    assert [entry["file"] for entry in entries] == ["world-cup.html", *(f"c0sample{n:04}.html" for n in range(1, 20))]
     for entry in entries:
         assert entry["sha256"] == hashlib.sha256((SAMPLE_PAGES / entry["file"]).read_bytes()).hexdigest()
 
@@ -106,6 +108,42 @@ def test_the_script(tmp_path: Path, runtime: MakeRuntime) -> None:
     assert "《世界杯五分钟》" in simplified.splitlines()[2]
     traditional = episode.folder.traditional.read_text(encoding="utf-8")
     assert check_scripts(Scripts(simplified, traditional), ScriptRules.of(default_show())) == []
+
+
+def sentences(script: str) -> list[str]:
+    return [sentence for _, sentence in sentences_of(script)]
+
+
+@pytest.mark.microvm
+def test_two_days_are_not_the_same(tmp_path: Path, runtime: MakeRuntime) -> None:
+    days = [dt.date(2026, 6, 15), dt.date(2026, 6, 16), dt.date(2026, 6, 17), dt.date(2027, 1, 5)]
+    scripts = [
+        sentences(rehearse(tmp_path, runtime, day=day).folder.simplified.read_text(encoding="utf-8")) for day in days
+    ]
+    for script in scripts:
+        assert len(set(script)) == len(script)  # nothing is said twice
+    for one, other in itertools.combinations(scripts, 2):
+        same = sum(len(sentence) for sentence in one if sentence in other)
+        assert same < 0.25 * sum(map(len, one))
+
+
+@pytest.mark.microvm
+def test_it_knows_what_time_it_is_elsewhere(tmp_path: Path, runtime: MakeRuntime) -> None:
+    """An evening in Guadalajara is the next morning in Beijing."""
+    folder = rehearse(tmp_path, runtime, day=dt.date(2026, 6, 12)).folder
+    script = folder.simplified.read_text(encoding="utf-8")
+    assert re.search("瓜达拉哈拉[^\n]*晚上八点", script)
+    assert re.search("瓜达拉哈拉[^\n]*第二天上午十点", script)
+    assert "同积三分" in script or "都是三分" in script or "握着三分" in script
+    assert not re.search("一边是|不敌了", script)
+
+
+@pytest.mark.microvm
+def test_out_of_season_it_says_so(tmp_path: Path, runtime: MakeRuntime) -> None:
+    folder = rehearse(tmp_path, runtime, day=dt.date(2026, 11, 30)).folder
+    script = folder.simplified.read_text(encoding="utf-8")
+    assert "二零二六年世界杯已经在七月十九日落幕" in script
+    assert "定在七月十九日" not in script
 
 
 @pytest.mark.microvm

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner
 
 import browser
-from canned_runtime import CannedRuntime, host_call, outcome
+from canned_runtime import CannedRuntime, host_call, outcome, reading
 from scripted_model import ANY_LENGTH, SCRIPTS, call, scripted_model
 from wcpod.cli import cli
 from wcpod.exceptions import PipelineError
@@ -64,7 +64,7 @@ def test_what_it_shows(folder: DayFolder) -> None:
         "REHEARSAL: written by a scripted stand-in",
         "<p>各位听众，早上好。再见。</p>",
         "<p>各位聽眾，早上好。再見。</p>",
-        '<li><a href="https://www.bbc.com/sport/football/world-cup" rel="noopener noreferrer">T</a></li>',
+        '<li id="source-1"><a href="https://www.bbc.com/sport/football/world-cup" rel="noopener noreferrer">T</a></li>',
         "print(&#39;ContentAgent&#39;)",
         "out \\x1b[2J",
         "not on the allow-list",
@@ -72,6 +72,30 @@ def test_what_it_shows(folder: DayFolder) -> None:
         assert text in page
     assert page.count('<pre class="code">') == 3
     assert page.count("<rect class=") == 7 + 3 + 6 + 5  # steps, runs, fetches, legend
+
+
+def test_a_way_from_each_sentence_to_its_source_and_back(tmp_path: Path) -> None:
+    from test_editor import PAGES
+    from test_editor import write as write_sourced
+
+    folder = write_sourced(tmp_path, "巴西队以三比一取胜。决赛定在七月十九日。", reading(PAGES)).folder
+    page = report_of(folder)
+    assert '<span id="sentence-2">巴西队以三比一取胜。</span><sup><a href="#source-1">1</a></sup>' in page
+    assert '<span id="sentence-3">决赛定在七月十九日。</span><sup><a href="#fact-1">F1</a></sup>' in page
+    assert re.search(r'<li id="source-1">.*<a href="#sentence-2" aria-label="back to the sentence">', page)
+    assert re.search(r'<li id="fact-1">F1: .*决赛定在七月十九日.*<a href="#sentence-3"', page)
+    anchors = set(re.findall(r' id="([\w-]+)"', page))
+    assert [target for target in re.findall(r'href="#([\w-]+)"', page) if target not in anchors] == []
+
+
+def test_on_a_phone_nothing_is_cut_without_a_sign(folder: DayFolder) -> None:
+    page = report_of(folder)
+    assert 'class="scrolls"' in page  # the one part that scrolls sideways says so
+    assert page.count('class="wide"') == 1
+    assert "overflow-y" not in page
+    cells = re.findall(r"<td[^>]*>", page)
+    assert cells
+    assert [cell for cell in cells if "data-label=" not in cell] == []  # tables become lists there
 
 
 def test_it_holds_no_script_and_nothing_from_elsewhere(folder: DayFolder) -> None:
@@ -224,9 +248,12 @@ def test_hostile_text_stays_text(chromium: Any, address: str) -> None:
     with browser.visit(chromium, address, width=DESKTOP) as seen:
         page = seen.page
         assert page.locator("script, img, iframe, object, form").count() == 0
-        assert page.locator("#sources + ol a").inner_text() == HOSTILE
+        assert page.locator("#sources + ol a").first.inner_text() == HOSTILE
         assert page.locator("pre.code").first.text_content() == f"print('SearchAgent') # {HOSTILE}"
-        assert page.locator("#sources + ol a").get_attribute("href") == "https://www.bbc.com/sport/football/world-cup"
+        assert (
+            page.locator("#sources + ol a").first.get_attribute("href")
+            == "https://www.bbc.com/sport/football/world-cup"
+        )
 
 
 def test_the_code_opens(chromium: Any, address: str) -> None:

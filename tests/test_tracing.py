@@ -153,7 +153,7 @@ def test_the_spans_of_a_run(tmp_path: Path) -> None:
         return [*(path(parent) if parent else []), span["name"]]
 
     fetches = [span for span in spans if span["name"] == "execute_tool fetch_url"]
-    assert len(fetches) == 21
+    assert len(fetches) == 23
     for fetch in fetches:
         assert path(fetch)[-4:] == [
             "executor.process SearchAgent",

@@ -39,7 +39,7 @@ def extract_page(html: bytes, content_type: str, url: str, limit: int) -> str: .
 @final
 class FetchPolicy:
     def __new__(
-        cls, hosts: list[str] | None, paths: list[str] | None, query: bool, max_url_bytes: int | None
+        cls, hosts: list[str], paths: list[str] | None, query: bool, max_url_bytes: int | None
     ) -> FetchPolicy: ...
     @property
     def hosts(self) -> list[str]: ...

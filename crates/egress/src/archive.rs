@@ -227,7 +227,7 @@ mod tests {
     }
 
     fn target(url: &str) -> Target {
-        FetchPolicy::bbc().admit(url).expect(url)
+        FetchPolicy::new(["bbc.com", "www.bbc.com"]).expect("hosts").admit(url).expect(url)
     }
 
     fn body(answer: Answer) -> String {

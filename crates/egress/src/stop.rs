@@ -20,7 +20,7 @@ impl Stop {
         Self::Failed(reason.into())
     }
 
-    /// The deadline passed while `doing` something, e.g. `"resolving www.bbc.com"`.
+    /// The deadline passed while `doing` something, e.g. `"resolving www.example.org"`.
     pub(crate) fn deadline(doing: &str) -> Self {
         Self::Failed(format!("the deadline passed while {doing}"))
     }

@@ -186,7 +186,7 @@ fn silent_handshake() {
     let address = silent.local_addr().expect("address");
     let server = Server::start(|_, out| server::html(out, "never"));
     let (network, _) = server.network();
-    let session = FetchSession::builder(FetchPolicy::bbc())
+    let session = FetchSession::builder(FetchPolicy::new(["bbc.com", "www.bbc.com"]).expect("hosts"))
         .limits(short())
         .network(network.with_dial_map(move |_| address))
         .build()

@@ -111,7 +111,8 @@ fn special_addresses_are_blocked_before_connecting() {
     for address in SPECIAL {
         for addresses in [vec![address], vec![WWW, address]] {
             let (network, names) = server.network_with(&[("www.bbc.com", &addresses)]);
-            let builder = FetchSession::builder(FetchPolicy::bbc()).network(network);
+            let builder =
+                FetchSession::builder(FetchPolicy::new(["bbc.com", "www.bbc.com"]).expect("hosts")).network(network);
             let reply = fetch(&builder.build().expect("session"), START);
             assert_eq!(reply.page.status, Status::Blocked, "{address}");
             let reason = reply.page.reason.expect("reason");
@@ -139,7 +140,9 @@ fn a_host_is_resolved_once_and_the_checked_address_connects() {
             log.lock().expect("log").push(checked.to_string());
             address
         });
-    let builder = FetchSession::builder(FetchPolicy::bbc()).limits(quick()).network(network);
+    let builder = FetchSession::builder(FetchPolicy::new(["bbc.com", "www.bbc.com"]).expect("hosts"))
+        .limits(quick())
+        .network(network);
     let reply = fetch(&builder.build().expect("session"), START);
     assert_eq!(reply.page.body, "apex");
     assert_eq!(names.asked(), ["www.bbc.com", "bbc.com"]);
@@ -156,7 +159,7 @@ fn certificates_are_verified() {
     let unknown = Server::start(|_, out| html(out, "secret"));
     let (network, _) = unknown.network();
     let network = network.with_only_roots(vec![trusted.root.clone()]);
-    let builder = FetchSession::builder(FetchPolicy::bbc()).network(network);
+    let builder = FetchSession::builder(FetchPolicy::new(["bbc.com", "www.bbc.com"]).expect("hosts")).network(network);
     let self_signed = fetch(&builder.build().expect("session"), START);
     for reply in [wrong_name, self_signed] {
         assert_eq!(reply.page.status, Status::Error);
@@ -203,7 +206,7 @@ fn a_second_address_is_tried_when_the_first_does_not_answer() {
         listener.local_addr().expect("address")
     });
     let network = network.with_dial_map(move |checked| if checked.is_ipv6() { closed } else { address });
-    let builder = FetchSession::builder(FetchPolicy::bbc()).network(network);
+    let builder = FetchSession::builder(FetchPolicy::new(["bbc.com", "www.bbc.com"]).expect("hosts")).network(network);
     let reply = fetch(&builder.build().expect("session"), START);
     assert_eq!(reply.page.body, "second");
     assert_eq!(reply.audit.address.as_deref(), Some(WWW));

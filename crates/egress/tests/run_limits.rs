@@ -211,13 +211,13 @@ fn a_recorded_run_replays_without_a_network() {
     let urls = ["old", "new", "away", "long", "lost", "gone"].map(|path| format!("{URL}{path}"));
     let folder = tempfile::tempdir().expect("folder");
     let (network, _) = server.network();
-    let live = FetchSession::builder(FetchPolicy::bbc())
+    let live = FetchSession::builder(FetchPolicy::new(["bbc.com", "www.bbc.com"]).expect("hosts"))
         .limits(quick())
         .network(network)
         .record(folder.path())
         .build()
         .expect("session");
-    let replay = FetchSession::builder(FetchPolicy::bbc())
+    let replay = FetchSession::builder(FetchPolicy::new(["bbc.com", "www.bbc.com"]).expect("hosts"))
         .archive({
             for url in &urls {
                 fetch(&live, url);
@@ -248,7 +248,10 @@ fn an_archive_does_not_soften_the_policy() {
     std::fs::write(folder.path().join("evil.html"), "secret").expect("page");
     let line = r#"{"url": "https://evil.com/", "status": 200, "content_type": "text/html", "file": "evil.html"}"#;
     std::fs::write(folder.path().join("index.jsonl"), line).expect("index");
-    let session = FetchSession::builder(FetchPolicy::bbc()).archive(folder.path()).build().expect("session");
+    let session = FetchSession::builder(FetchPolicy::new(["bbc.com", "www.bbc.com"]).expect("hosts"))
+        .archive(folder.path())
+        .build()
+        .expect("session");
     assert_eq!(fetch(&session, "https://evil.com/").page.status, Status::Blocked);
 }
 
@@ -261,7 +264,8 @@ fn an_archived_page_that_was_changed_is_refused() {
         r#"{{"url": "{URL}", "status": 200, "content_type": "text/html", "file": "a.html", "sha256": "{hash}"}}"#
     );
     std::fs::write(folder.path().join("index.jsonl"), line).expect("index");
-    let builder = FetchSession::builder(FetchPolicy::bbc()).archive(folder.path());
+    let builder =
+        FetchSession::builder(FetchPolicy::new(["bbc.com", "www.bbc.com"]).expect("hosts")).archive(folder.path());
     let reply = fetch(&builder.build().expect("session"), URL);
     assert_eq!(
         (reply.page.status, reply.page.reason.as_deref()),
@@ -317,7 +321,7 @@ fn the_audit_tells_what_happened_and_no_secret() {
 
 #[test]
 fn what_cannot_be_set_up_is_an_error() {
-    let builder = || FetchSession::builder(FetchPolicy::bbc());
+    let builder = || FetchSession::builder(FetchPolicy::new(["bbc.com", "www.bbc.com"]).expect("hosts"));
     let zero = FetchLimits { page_bytes: 0, ..FetchLimits::default() };
     assert!(matches!(
         builder().limits(zero).build(),

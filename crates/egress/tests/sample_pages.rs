@@ -9,7 +9,10 @@ use egress::{FetchPolicy, FetchRequest, FetchSession, Format, Page, Status};
 
 fn fetch(path: &str, offset: usize, format: Format) -> Page {
     let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/pages");
-    let session = FetchSession::builder(FetchPolicy::bbc()).archive(pages).build().expect("session");
+    let session = FetchSession::builder(FetchPolicy::new(["bbc.com", "www.bbc.com"]).expect("hosts"))
+        .archive(pages)
+        .build()
+        .expect("session");
     let request = FetchRequest { url: format!("https://www.bbc.com{path}"), offset, format };
     session.fetch(&request, Instant::now() + Duration::from_secs(60)).page
 }

@@ -9,7 +9,7 @@ import sys
 
 import click
 
-from wcpod.cli import devui, doctor, mcp, report, run, show
+from wcpod.cli import days, devui, doctor, mcp, report, run, show
 from wcpod.cli import exec as exec_
 from wcpod.cli.exit_codes import fail
 from wcpod.cli.interruption import interrupted, treat_sigterm_as_ctrl_c
@@ -26,6 +26,7 @@ def cli() -> None:
     \b
     wcpod run              write today's script (a rehearsal, without network or model)
     wcpod show             list, make and check shows: what an episode is about
+    wcpod days             list what was made, what failed and why
     wcpod report           make the page that shows how it was written
     wcpod devui            watch it in Agent Framework's DevUI
     wcpod exec hello.py    run one Python file in the micro-VM
@@ -34,7 +35,7 @@ def cli() -> None:
     """
 
 
-for command in (run.run, show.show, report.report, devui.devui, exec_.execute, mcp.mcp, doctor.doctor):
+for command in (run.run, show.show, days.days, report.report, devui.devui, exec_.execute, mcp.mcp, doctor.doctor):
     cli.add_command(command)
 
 

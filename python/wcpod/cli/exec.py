@@ -49,7 +49,7 @@ def execute(
     \b
     Example:
       echo 'print(sum(range(10)))' | wcpod exec -
-      wcpod exec --allow-host www.bbc.com --timeout 10 read_page.py
+      wcpod exec --allow-host www.example.org --timeout 10 read_page.py
 
     \b
     Exit codes:

@@ -61,7 +61,7 @@ def mcp(
     \b
     Example:
       wcpod mcp
-      wcpod mcp --allow-host www.bbc.com --limits seconds=10,memory_mib=128
+      wcpod mcp --allow-host www.example.org --limits seconds=10,memory_mib=128
       wcpod mcp --http 8765
 
     \b

@@ -119,7 +119,7 @@ def run(**values: Any) -> None:
     Example:
       wcpod run --date 2026-06-15
       wcpod run --date 2026-06-15 --resume
-      wcpod run --show bbc-football
+      wcpod run --show my-show
       wcpod run --model foundry
       wcpod run --model openai --base-url http://127.0.0.1:8000/v1 --model-name qwen3
 
@@ -143,12 +143,18 @@ def run(**values: Any) -> None:
         message = f"{error}. The podcast needs more packages: pip install 'wcpod[podcast]'"
         teller.give_up(message, NOT_CONFIGURED)
     except WcpodError as error:
-        teller.give_up(*_failure(error, options, day))
+        message, code = _failure(error, options, day)
+        _note_failure(options, day, message, code)
+        teller.give_up(message, code)
     except KeyboardInterrupt:
         word, code = interrupted()
         if teller.saved:
             teller.give_up(f"{word}; the episode is saved", code)
+        _note_failure(options, day, word, code)
         teller.give_up(f"{word}; nothing was changed{_way_on(options, day)}", code)
+    from wcpod.podcast.days import forget_failure
+
+    forget_failure(episode.folder)
     teller.finish(episode)
 
 
@@ -190,11 +196,14 @@ class _Teller:
         from wcpod.podcast.progress import EpisodeSaved
         from wcpod.podcast.terminal import progress_on
 
+        note = show.out_of_season(day)
         if self.lines is not None:
             about = {"day": day.isoformat(), "show": show.name, "model": model.name, "rehearsal": model.rehearsal}
-            self.lines.write("run_started", **about)
+            self.lines.write("run_started", **about, out_of_season=note)
         shown = contextlib.nullcontext(self.lines) if self.lines else progress_on(sys.stdout, rehearsal=model.rehearsal)
         with shown as listener:
+            if note is not None and self.lines is None:
+                click.echo(f"{day} is out of the season of {show.name}: {note}")
 
             def tell(event: Event) -> None:
                 self.saved |= isinstance(event, EpisodeSaved)
@@ -310,6 +319,15 @@ def _today(options: RunOptions) -> dt.date:
     with contextlib.suppress(ImportError, WcpodError):
         return dt.datetime.now(ZoneInfo(chosen_show(options.show_place).clock.listeners)).date()
     return dt.date.today()
+
+
+def _note_failure(options: RunOptions, day: dt.date, message: str, code: int) -> None:
+    """For `wcpod days`: why the day failed, where it is the day that failed and not the way it was asked for."""
+    from wcpod.podcast.day_folder import DayFolder
+    from wcpod.podcast.days import note_failure
+
+    if code not in (USAGE, DAY_EXISTS, NO_SANDBOX, NOT_CONFIGURED) and options.out.is_dir():
+        note_failure(DayFolder(options.out, day), message, code)
 
 
 def _way_on(options: RunOptions, day: dt.date) -> str:

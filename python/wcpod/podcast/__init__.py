@@ -1,4 +1,4 @@
-"""A daily five-minute Mandarin podcast about the FIFA World Cup 2026, written by three agents in a sandbox.
+"""A daily Mandarin podcast about the topic of a show, written by three agents in a sandbox.
 
     prepare → SearchAgent → adapt_content → ContentAgent → adapt_script → GenScriptAgent → save_scripts
 

@@ -155,7 +155,7 @@ _READERS = (
     (re.compile(rf"(?P<y>{DIGIT}{{4}}|\d{{4}})年"), _year),
     (re.compile(rf"(?:{_MINUTE_BEFORE})(?P<n>{_N})分[钟鐘鍾]"), _minute),
     (re.compile(rf"百分之(?P<n>{_N}(?:[点點]{DIGIT}+)?)|(?<![\d.])(?P<p>\d[\d.]*)%"), _percent),
-    (re.compile(rf"(?P<n>{_N}[点點]{DIGIT}+)(?![十百千万萬分])"), _number),
+    (re.compile(rf"(?P<n>{_N}[点點]{DIGIT}+)(?![十百千万萬分刻])"), _number),
     (re.compile(rf"{_CLOCK}(?P<h>{_N})[点點](?P<rest>{_CLOCK_REST})?(?!球)"), _clock),
     (re.compile(rf"(?P<n>{_N})"), _number),
 )

@@ -103,6 +103,11 @@ class DayFolder:
         """Where a run keeps the pages that it read, for the editor, until its episode is saved."""
         return self.out / f"{self.stamp}.pages"
 
+    @property
+    def failure(self) -> Path:
+        """Why the day's last run failed; gone when one has worked."""
+        return self.out / f"{self.stamp}.failed.json"
+
     def existing(self) -> Existing:
         """What the day holds. Files without a readable record count as an episode: they are not ours to lose."""
         if not any(os.path.lexists(path) for path in (self.simplified, self.traditional, self.episode)):

@@ -14,6 +14,17 @@ from wcpod.codeact import LOAD_SKILL, MiddlewareFunction
 if TYPE_CHECKING:
     from wcpod.sandbox import ExecutionResult, HostCall
 
+STEPS = (
+    "prepare",
+    "SearchAgent",
+    "adapt_content",
+    "ContentAgent",
+    "adapt_script",
+    "GenScriptAgent",
+    "save_scripts",
+)
+"""The steps of a run, in their order."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunResumed:

@@ -145,7 +145,7 @@ async def run_episode(
                 raise PipelineError(str(failure)) from failure
             except (ModelError, ScriptFormatError, ScriptRejected) as refused:
                 kept.give_back()
-                if isinstance(refused, ScriptRejected | ScriptFormatError):
+                if record.drafts and isinstance(refused, ScriptRejected | ScriptFormatError):
                     folder.keep_drafts(record.drafts)
                 if storage is not None and record.open_step not in AGENTS:
                     await kept.forget_last()

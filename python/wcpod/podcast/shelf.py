@@ -14,6 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from wcpod.podcast.evidence import ReadPage
+from wcpod.podcast.plain_files import read_plain_file
 from wcpod.podcast.run_record import TimedCall
 from wcpod.sandbox.page import extract_page
 
@@ -45,7 +46,7 @@ def pages_read(folder: Path, calls: Iterable[TimedCall]) -> list[ReadPage]:
 def _index(folder: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """(address, hash) → entry. A line that is none, such as one torn by a crash, is left out."""
     try:
-        lines = (folder / _INDEX).read_text(encoding="utf-8").splitlines()
+        lines = read_plain_file(folder / _INDEX).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError):
         return {}
     entries = {}
@@ -63,7 +64,7 @@ def _page(folder: Path, entry: dict[str, Any], *, title: str) -> ReadPage | None
     if file.is_absolute() or ".." in file.parts or not file.name:
         return None
     try:
-        data = (folder / file).read_bytes()
+        data = read_plain_file(folder / file)
     except OSError:
         return None
     if hashlib.sha256(data).hexdigest() != entry["sha256"]:

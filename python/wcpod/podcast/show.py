@@ -326,5 +326,4 @@ def _problem(item: Mapping[str, Any]) -> str:
         return f"must have at most {context['max_length']}"
     if kind == "greater_than_equal":
         return f"must be at least {context['ge']}"
-    message = str(item["msg"])
-    return message[:1].lower() + message[1:].replace("Input should be", "must be").replace("input should be", "must be")
+    return re.sub("^Input should", "must", str(item["msg"]))

@@ -13,6 +13,7 @@ from rich.text import Text
 from wcpod.control_characters import neutralise
 from wcpod.podcast.episode import REHEARSAL_NOTE
 from wcpod.podcast.progress import (
+    STEPS,
     CodeEnded,
     CodeStarted,
     DraftReturned,
@@ -21,6 +22,7 @@ from wcpod.podcast.progress import (
     HostCalled,
     Listener,
     RunResumed,
+    SearchReturned,
     SkillLoaded,
     StepEnded,
     StepStarted,
@@ -36,12 +38,46 @@ def progress_on(stream: TextIO, *, rehearsal: bool) -> Iterator[Listener]:
         console = Console(file=stream, highlight=False)
         if rehearsal:
             console.print(Text(REHEARSAL_NOTE, style="yellow"))
-        with console.status("starting the sandbox") as status:
-            yield LiveProgress(console, status.update)
+        now = Now()
+        with console.status(now):
+            yield LiveProgress(console, now)
     else:
         if rehearsal:
             print(REHEARSAL_NOTE, file=stream, flush=True)
         yield PlainProgress(stream)
+
+
+class Now:
+    """What is going on, in one line that is made again each time it is drawn: step, time, pages, tries."""
+
+    def __init__(self) -> None:
+        self._started = time.monotonic()
+        self._step = ""
+        self._step_started = self._started
+        self._tries: dict[str, int] = {}
+        self._pages = 0
+
+    def note(self, event: Event) -> None:
+        """Take note of an event."""
+        if isinstance(event, StepStarted):
+            self._step, self._step_started = event.step, time.monotonic()
+            self._tries[event.step] = self._tries.get(event.step, 0) + 1
+        elif isinstance(event, HostCalled) and event.call.name == "fetch_url" and event.call.status == "ok":
+            self._pages += 1
+
+    def __rich__(self) -> Text:
+        """The line as it is now."""
+        now = time.monotonic()
+        if self._step not in STEPS:
+            return Text("starting the sandbox")
+        parts = [
+            f"step {STEPS.index(self._step) + 1} of {len(STEPS)}: {self._step}",
+            f"{now - self._step_started:.0f} s of {now - self._started:.0f} s",
+            f"{self._pages} {'page' if self._pages == 1 else 'pages'} read",
+        ]
+        if self._tries[self._step] > 1:
+            parts.append(f"try {self._tries[self._step]}")
+        return Text(", ".join(parts))
 
 
 class PlainProgress:
@@ -62,17 +98,16 @@ class PlainProgress:
 class LiveProgress:
     """Lines that stay, and below them what is going on now."""
 
-    def __init__(self, console: Console, update: object) -> None:
+    def __init__(self, console: Console, now: Now) -> None:
         self._console = console
-        self._update = update
+        self._now = now
 
     def __call__(self, event: Event) -> None:
         """Show the event."""
-        if isinstance(event, StepStarted) and callable(self._update):
-            self._update(f"{event.step} …")
-        elif isinstance(event, CodeStarted):
+        self._now.note(event)
+        if isinstance(event, CodeStarted):
             self._print_code(event.code)
-        elif line := describe(event):
+        elif not isinstance(event, StepStarted) and (line := describe(event)):
             style = "green" if isinstance(event, StepEnded | EpisodeSaved) else "red" if _went_wrong(event) else ""
             self._console.print(Text(line, style=style))
 
@@ -101,6 +136,8 @@ def describe(event: Event) -> str:
             return neutralise(f"fetch   {agent}: {call.status} {about}{reason}").replace("\n", " ")
         case DraftReturned(draft, problems):
             return neutralise(f"draft   {draft} goes back: {' '.join(problems)}").replace("\n", " ")
+        case SearchReturned(search, problem):
+            return neutralise(f"search  {search} goes back: {problem}").replace("\n", " ")
         case EpisodeSaved(files):
             return f"saved   {files[0].parent}"
         case RunResumed(after):
@@ -122,7 +159,7 @@ def _went_wrong(event: Event) -> bool:
             return result.kind != "ok"
         case HostCalled(_, call):
             return call.status != "ok"
-        case DraftReturned():
+        case DraftReturned() | SearchReturned():
             return True
         case _:
             return False

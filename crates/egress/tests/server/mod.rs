@@ -111,8 +111,11 @@ impl Server {
 
     pub fn session_with(&self, limits: FetchLimits) -> (FetchSession, Names) {
         let (network, names) = self.network();
-        let session =
-            FetchSession::builder(FetchPolicy::bbc()).limits(limits).network(network).build().expect("session");
+        let session = FetchSession::builder(FetchPolicy::new(["bbc.com", "www.bbc.com"]).expect("hosts"))
+            .limits(limits)
+            .network(network)
+            .build()
+            .expect("session");
         (session, names)
     }
 }

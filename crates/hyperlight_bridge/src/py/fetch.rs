@@ -19,15 +19,12 @@ impl FetchPolicy {
     #[new]
     #[pyo3(signature = (hosts, paths, query, max_url_bytes))]
     fn new(
-        hosts: Option<Vec<String>>,
+        hosts: Vec<String>,
         paths: Option<Vec<String>>,
         query: bool,
         max_url_bytes: Option<usize>,
     ) -> PyResult<Self> {
-        let mut inner = match hosts {
-            None => egress::FetchPolicy::bbc(),
-            Some(hosts) => egress::FetchPolicy::new(hosts).map_err(error::policy)?,
-        };
+        let mut inner = egress::FetchPolicy::new(hosts).map_err(error::policy)?;
         if let Some(paths) = paths {
             inner = inner.with_paths(paths).map_err(error::policy)?;
         }

@@ -16,6 +16,7 @@ from wcpod.control_characters import neutralise
 from wcpod.exceptions import PipelineError
 from wcpod.podcast.day_folder import DayFolder
 from wcpod.podcast.plain_files import read_plain_file
+from wcpod.podcast.report.sourced_script import SourcedScript
 from wcpod.podcast.report.timeline import Timeline
 from wcpod.podcast.sources import sources_of
 
@@ -34,10 +35,12 @@ def report_of(folder: DayFolder) -> str:
             "simplified": read_plain_file(folder.simplified).decode(),
             "traditional": read_plain_file(folder.traditional).decode(),
         }
+        sources = sources_of(episode)
         page: str = _template().render(
             episode=episode,
-            scripts={version: _paragraphs(script) for version, script in scripts.items()},
-            sources=sources_of(episode),
+            simplified=SourcedScript.of(scripts["simplified"], episode, sources),
+            traditional=_paragraphs(scripts["traditional"]),
+            sources=sources,
             timeline=Timeline.of(episode),
             agents=_agents(episode),
         )
