@@ -186,7 +186,7 @@ impl Attributes {
     }
 }
 
-/// A name is one of a notice when it ends in what it is about and what it is, `bbc-cookie-banner`.
+/// A name is one of a notice when it ends in what it is about and what it is, `site-cookie-banner`.
 /// A word behind that makes it the name of something else (`cookie-recipes-container`) or of a state
 /// (`cookie-banner-open`), and so does a verb in front (`has-cookie-bar`).
 fn is_consent_notice(name: &str) -> bool {
