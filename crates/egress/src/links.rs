@@ -26,6 +26,13 @@ pub struct Link {
     pub text: String,
 }
 
+impl Link {
+    /// A single letter, an arrow or a picture without a name says nothing.
+    pub(crate) fn says_something(&self) -> bool {
+        self.text.chars().filter(|one| one.is_alphanumeric()).nth(1).is_some()
+    }
+}
+
 /// What a link most likely leads to; the smaller, the earlier it is listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Rank {
@@ -164,6 +171,13 @@ mod tests {
         assert!(addresses(&long).is_empty());
         let many: String = (0..200).map(|n| format!("<a href=/{n}{}>x</a>", "x".repeat(1000))).collect();
         assert!(addresses(&many).concat().len() <= ALL_LINKS_BYTES);
+    }
+
+    #[test]
+    fn only_words_say_something() {
+        let says = |text: &str| Link { address: String::new(), text: text.into() }.says_something();
+        assert!(says("Ana") && says("决赛") && says("2-1"));
+        assert!(!says("") && !says("n") && !says("›") && !says("- 3"));
     }
 
     #[test]

@@ -120,7 +120,7 @@ impl Page {
             title: document.title.clone(),
             description: document.description.clone(),
             links: document.links.iter().map(|link| link.address.clone()).collect(),
-            link_texts: document.links.iter().filter(|link| !link.text.is_empty()).cloned().collect(),
+            link_texts: document.links.iter().filter(|link| link.says_something()).cloned().collect(),
             body: whole[start..end].to_owned(),
             reason: None,
             next_offset: (end < whole.len()).then_some(end),
