@@ -144,7 +144,7 @@ def run(**values: Any) -> None:
         teller.give_up(message, NOT_CONFIGURED)
     except WcpodError as error:
         message, code = _failure(error, options, day)
-        _note_failure(options, day, message, code)
+        _note_failure(options, day, message, code, error)
         teller.give_up(message, code)
     except KeyboardInterrupt:
         word, code = interrupted()
@@ -321,11 +321,13 @@ def _today(options: RunOptions) -> dt.date:
     return dt.date.today()
 
 
-def _note_failure(options: RunOptions, day: dt.date, message: str, code: int) -> None:
+def _note_failure(options: RunOptions, day: dt.date, message: str, code: int, error: WcpodError | None = None) -> None:
     """For `wcpod days`: why the day failed, where it is the day that failed and not the way it was asked for."""
-    from wcpod.podcast.day_folder import DayFolder
+    from wcpod.podcast.day_folder import DayFolder, DayInUse
     from wcpod.podcast.days import note_failure
 
+    if isinstance(error, DayInUse):
+        return  # the day is another run's
     if code not in (USAGE, DAY_EXISTS, NO_SANDBOX, NOT_CONFIGURED) and options.out.is_dir():
         note_failure(DayFolder(options.out, day), message, code)
 
