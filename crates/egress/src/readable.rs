@@ -44,6 +44,8 @@ pub(crate) struct Gate {
     /// All shown text, and the part of it in long paragraphs outside landmarks.
     shown: f32,
     long: f32,
+    /// Text in links outside landmarks.
+    linked: f32,
     /// Long text of posts of a forum.
     posts: f32,
     /// The part of the core's text that is linked, and that is long.
@@ -57,6 +59,7 @@ impl Gate {
         for (_, block) in blocks(page).filter(|(_, block)| layout.shows(block)) {
             let weight = block.weight as f32;
             gate.shown += weight;
+            gate.linked += if layout.skips(block) { 0.0 } else { weight * link_share(page, block) };
             if is_long(page, block) {
                 gate.posts += if block.around.name(Name::Forum) > 0 { weight } else { 0.0 };
             }
@@ -70,18 +73,20 @@ impl Gate {
     }
 
     /// At least a tenth of the text is in long paragraphs; they are not the posts of a forum; and they
-    /// are not the teasers of a list, which stand far apart, with links in between.
+    /// are not the teasers of a list, which stand far apart, with links in between,
+    /// or a note above one.
     fn is_article(&self) -> bool {
         let long = self.long > 0.0 && self.long >= ARTICLE_SHARE * self.shown;
         let forum = self.posts > 0.9 * self.long;
         let list = self.core_long < 0.2 || self.core_linked > 0.4 && self.long < 0.25 * self.shown;
-        long && !forum && !list
+        let note = self.long < 400.0 && self.linked > self.long;
+        long && !forum && !list && !note
     }
 
     #[cfg(feature = "training")]
     pub(crate) fn facts(&self) -> serde_json::Value {
-        let Self { shown, long, posts, core_linked, core_long } = self;
-        serde_json::json!({"shown": shown, "long": long, "posts": posts,
+        let Self { shown, long, linked, posts, core_linked, core_long } = self;
+        serde_json::json!({"shown": shown, "long": long, "posts": posts, "linked": linked,
             "core_linked": core_linked, "core_long": core_long, "is_article": self.is_article()})
     }
 }

@@ -138,6 +138,9 @@ fn what_is_no_article_is_read_whole() {
     let row = |n: usize| format!("<li><a href=/p/{n}>Kettle number {n}</a> <span>£{n}</span></li>");
     let shop = format!("<main><h1>Kettles</h1><ul>{}</ul></main>", (10..40).map(row).collect::<String>());
     check(&[(&shop, &["Kettles", "Kettle number 10 £10", "Kettle number 39 £39"])]);
+    let story = |n: usize| format!("<li><a href=/s/{n}>Story number {n} of a long list of stories</a></li>");
+    let index = format!("<main><p>{{1}} {{2}}</p><ul>{}</ul></main>", (10..25).map(story).collect::<String>());
+    check(&[(&index, &["Two otters", "Story number 10", "Story number 24"])]);
     let post = |n: usize| format!("<div class='post forum-post'><b>user{n}</b><p>{n}: {ONE} {TWO}</p></div>");
     let thread = format!("<div class=forum-thread>{}</div>", (0..6).map(post).collect::<String>());
     check(&[(&thread, &["0: Two otters", "5: Two otters"])]);
