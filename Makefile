@@ -28,12 +28,15 @@ test-rust: install ## Tests of the Rust crates, of the guest's file system and o
 	cargo test --manifest-path guest/Cargo.toml -p wcpod-vfs --locked --quiet
 	cargo test --manifest-path guest/aot/Cargo.toml --release --bin wcpod-aot --locked --quiet
 
-test-python: install ## Tests of the Python package, on this machine's /dev/kvm
+hostile: $(VENV)/.ready guest # The guest image that tests of the host attack it with
+	$(BIN)/python guest/build.py --packages "$(GUEST_PACKAGES)" --hostile
+
+test-python: install hostile ## Tests of the Python package, on this machine's /dev/kvm
 	$(BIN)/pytest guest/component/tests guest/shim/tests
 	$(BIN)/pytest --require-microvm
 
 # CPython's own tests are left out: they would take the emulator longer than all the others.
-test-nested: install ## The micro-VM tests under stock KVM inside QEMU's software processor
+test-nested: install hostile ## The micro-VM tests under stock KVM inside QEMU's software processor
 	tests/nested/run $(BIN)/python -m pytest -p no:cacheprovider tests/sandbox \
 	  --ignore tests/sandbox/test_cpython_tests.py -m microvm --require-microvm --slowness 12 -o timeout=600 --color=no
 

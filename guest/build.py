@@ -23,6 +23,7 @@ from pathlib import Path
 GUEST = Path(__file__).resolve().parent
 PROJECT = GUEST.parent
 BUILD = GUEST / "build"
+HOSTILE = BUILD / "hostile-guest.bin"
 IMAGE = PROJECT / "python" / "wcpod" / "guest" / "python-guest.bin"
 #: What the guest's workspaces take from the host's: the crate that both sides share, and what it inherits.
 SHARED = (PROJECT / "crates" / "guest_abi", PROJECT / "Cargo.toml")
@@ -107,12 +108,27 @@ def build_component(tool: Path) -> Path:
     return result
 
 
+def link(name: str, result: Path, compiled: Path, stdlib: Path, *options: str) -> None:
+    """The runtime, with what was compiled inside."""
+    sources = [GUEST / name for name in ("Cargo.toml", "Cargo.lock", "runtime", "wasi", "shim", "memfd")]
+    step = Step(name, [result], [*sources, *SHARED, compiled, stdlib])
+    binary = target(GUEST) / "release" / "wcpod-guest"
+    step.run(
+        [*cargo(GUEST, "wcpod-guest"), *options],
+        ["objcopy", "--strip-all", str(binary), str(result)],
+        WCPOD_COMPONENT=str(compiled),
+        WCPOD_STDLIB=str(stdlib),
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--packages", default="", help="pure-Python packages for the guest, such as 'beautifulsoup4==4.15.0'"
     )
-    packages = parser.parse_args().packages.split()
+    parser.add_argument("--hostile", action="store_true", help="also a guest that was taken over, to test the host")
+    arguments = parser.parse_args()
+    packages = arguments.packages.split()
     BUILD.mkdir(exist_ok=True)
     IMAGE.parent.mkdir(exist_ok=True)
 
@@ -122,15 +138,9 @@ def main() -> None:
     step = Step("compiling the interpreter to machine code", [compiled], [component, GUEST / "aot", *SHARED])
     step.run([str(tool), "compile", str(component), str(compiled)])
 
-    sources = [GUEST / name for name in ("Cargo.toml", "Cargo.lock", "runtime", "wasi", "shim", "memfd")]
-    step = Step("linking the guest image", [IMAGE], [*sources, *SHARED, compiled, stdlib])
-    binary = target(GUEST) / "release" / "wcpod-guest"
-    step.run(
-        cargo(GUEST, "wcpod-guest"),
-        ["objcopy", "--strip-all", str(binary), str(IMAGE)],
-        WCPOD_COMPONENT=str(compiled),
-        WCPOD_STDLIB=str(stdlib),
-    )
+    if arguments.hostile:
+        link("linking a hostile guest, for tests", HOSTILE, compiled, stdlib, "--features", "hostile")
+    link("linking the guest image", IMAGE, compiled, stdlib)
     say(f"{IMAGE.relative_to(PROJECT)} is up to date ({IMAGE.stat().st_size / 1e6:.0f} MB)")
 
 

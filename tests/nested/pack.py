@@ -39,6 +39,10 @@ def main() -> None:
     shutil.copytree(PROJECT / "python" / "wcpod", root / "project" / "python" / "wcpod", ignore=ignored)
     for folder in ("tests", "benches"):
         shutil.copytree(PROJECT / folder, root / "project" / folder, ignore=ignored)
+    hostile = Path("guest", "build", "hostile-guest.bin")
+    if (PROJECT / hostile).exists():
+        (root / "project" / hostile).parent.mkdir(parents=True)
+        shutil.copy2(PROJECT / hostile, root / "project" / hostile)
     for extra in sys.argv[2:]:
         shutil.copytree(extra, site, ignore=ignored, dirs_exist_ok=True)
     shutil.copy2(PROJECT / "pyproject.toml", root / "project" / "pyproject.toml")

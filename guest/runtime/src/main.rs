@@ -13,6 +13,8 @@ extern crate alloc;
 
 mod clock;
 mod host;
+#[cfg(feature = "hostile")]
+mod hostile;
 mod image;
 mod linear_memory;
 mod memory_functions;
@@ -25,7 +27,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use guest_abi::function::guest::{BOOT, EXECUTE, KEEP_TOUCHED, PLACE_INPUTS};
+use guest_abi::function::guest::{self, BOOT, KEEP_TOUCHED, PLACE_INPUTS};
 use hyperlight_common::flatbuffer_wrappers::function_call::FunctionCall;
 use hyperlight_common::flatbuffer_wrappers::function_types::ReturnValue;
 use hyperlight_common::flatbuffer_wrappers::guest_error::ErrorCode;
@@ -68,6 +70,8 @@ fn execute(
     clock::set(wall_clock_ns, tsc_hz);
     output_window::open(run_id, output_bytes);
     linear_memory::set_limit(memory_bytes);
+    #[cfg(feature = "hostile")]
+    hostile::act(&code);
     let record = python::execute(seed([seed_0, seed_1, seed_2, seed_3]), &tools, code);
     output_window::store_outcome(&record)
 }
@@ -91,12 +95,17 @@ fn seed(words: [u64; 4]) -> [u8; 32] {
 pub extern "C" fn hyperlight_main() {
     register_fn(BOOT, boot);
     register_fn(PLACE_INPUTS, place_inputs);
-    register_fn(EXECUTE, execute);
+    #[cfg(not(feature = "hostile"))]
+    register_fn(guest::EXECUTE, execute);
     register_fn(KEEP_TOUCHED, keep_touched);
 }
 
 /// Hyperlight's handler for functions that are not registered.
 #[unsafe(no_mangle)]
 pub fn guest_dispatch_function(call: FunctionCall) -> Result<ReturnValue> {
+    #[cfg(feature = "hostile")]
+    if let Some(answer) = hostile::answer(&call) {
+        return answer;
+    }
     bail!(ErrorCode::GuestFunctionNotFound => "{}", format!("the guest has no function {:?}", call.function_name))
 }
