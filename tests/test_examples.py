@@ -24,6 +24,7 @@ def test_there_is_one_for_each_way_of_use() -> None:
     assert [path.stem for path in EXAMPLES] == [
         "agent",
         "host_tools",
+        "hyperlight_provider",
         "mcp_client",
         "podcast",
         "read_pages",
@@ -38,7 +39,8 @@ def answer(request: dict[str, Any]) -> model_server.Reply:
     outputs = model_server.tool_outputs(request)
     if not outputs:
         return model_server.call("execute_code", code="print(call_tool('price', item='tea') * 3)")
-    return model_server.Reply(re.sub(r"(?s).*<stdout>\n(.*)\n</stdout>.*", r"Three teas cost \1.", outputs[-1]))
+    cost = re.sub(r"(?s).*<stdout>\n(.*)\n</stdout>.*", r"\1", outputs[-1]).strip()
+    return model_server.Reply(f"Three teas cost {cost}.")
 
 
 @pytest.mark.microvm

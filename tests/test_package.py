@@ -25,7 +25,7 @@ FLOORS = [
     {"sandbox"},
     {"telemetry"},
     {"codeact", "doctor", "mcp_server"},
-    {"podcast"},
+    {"agent_framework", "podcast"},
     {"cli"},
 ]
 FLOOR_OF = {room: floor for floor, rooms in enumerate(FLOORS) for room in rooms}

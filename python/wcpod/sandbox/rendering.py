@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from wcpod.control_characters import neutralise, one_line
 from wcpod.sandbox.result import ExecutionResult
 
-_KIND_NOTES = {
+KIND_NOTES = {
     "ok": "",
     "error": "",
     "timeout": "The code was stopped at its time limit.",
@@ -31,8 +31,8 @@ def render_result(result: ExecutionResult) -> str:
     it cannot end. Control characters are made visible.
     """
     parts = [f"exit code {result.exit_code} ({result.kind})"]
-    if _KIND_NOTES[result.kind]:
-        parts.append(_KIND_NOTES[result.kind])
+    if KIND_NOTES[result.kind]:
+        parts.append(KIND_NOTES[result.kind])
     detail = result.detail or ""
     if len(detail) > DETAIL_CHARACTERS:
         detail = f"{detail[:DETAIL_CHARACTERS]}… ({len(detail)} characters)"
