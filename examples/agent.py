@@ -3,7 +3,7 @@
 It asks the OpenAI-compatible server at $OPENAI_BASE_URL. With a model that calls `execute_code` once it prints:
 
     Three teas cost 7.5.
-    {'accountant': {'price': 1, 'execute_code': 1}}
+    {'accountant': {'execute_code': 1, 'price': 1}}
 """
 
 import asyncio

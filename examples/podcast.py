@@ -3,9 +3,9 @@
 It prints:
 
     prepare, SearchAgent, adapt_content, ContentAgent, adapt_script, GenScriptAgent, save_scripts
-    260615.mp3, 260615.notes.md, 260615.rss.xml, 260615.simple.zh.txt, 260615.tranditional.zh.txt, episode.json
+    260615.mp3, 260615.notes.md, 260615.rss.xml, 260615.segments.json, 260615.simple.zh.txt, 260615.tranditional.zh.txt, episode.json
     {'SearchAgent': 4, 'ContentAgent': 1, 'GenScriptAgent': 2}
-"""
+"""  # noqa: E501 the second line is one line
 
 import asyncio
 import datetime as dt

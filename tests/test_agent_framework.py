@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime as dt
 import json
+import math
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -435,6 +437,30 @@ for arguments in ({"shape": "circle", "size": "big"}, {"shape": "line"}):
     except TypeError as error: print(str(error).splitlines()[0])"""
     refused = "Invalid arguments for 'area': 1 validation error for area_input\n"
     assert texts(run(execute_code(tools=area), code)) == [refused * 2]
+
+
+@pytest.mark.microvm
+def test_results_of_tools_get_a_form_in_json(execute_code: Make) -> None:
+    def mixed() -> Any:
+        """Things that JSON has no form for."""
+        return {
+            "day": dt.date(2026, 6, 15),
+            "set": {1},
+            "bytes": b"x",
+            "limits": Limits(seconds=1.5),
+            "path": Path("a"),
+        }
+
+    def endless() -> float:
+        """Infinity."""
+        return math.inf
+
+    code = """\
+got = call_tool("mixed")
+print(got["day"], got["set"], got["bytes"], got["limits"]["seconds"], got["path"])
+try: call_tool("endless")
+except TypeError as error: print("cannot cross" in str(error))"""
+    assert texts(run(execute_code(tools=[mixed, endless]), code)) == ["2026-06-15 [1] eA== 1.5 a\nTrue\n"]
 
 
 # ---- in an agent

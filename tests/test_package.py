@@ -23,7 +23,7 @@ MODULES = sorted(
 FLOORS = [
     {"_bridge", "exceptions", "control_characters", "shows"},
     {"sandbox"},
-    {"telemetry"},
+    {"telemetry", "model_arguments"},
     {"codeact", "doctor", "mcp_server"},
     {"agent_framework", "podcast"},
     {"cli"},

@@ -32,7 +32,7 @@ from wcpod.agent_framework.contents import contents_of, refusal
 from wcpod.agent_framework.nested_calls import EXECUTION, NestedCalls, finished, forwarder
 from wcpod.agent_framework.sandboxes import Sandboxes, Setup
 from wcpod.codeact import EXECUTE_CODE
-from wcpod.exceptions import SandboxError
+from wcpod.exceptions import WcpodError
 from wcpod.sandbox import ExecutionResult, FetchLimits, HostCall, Limits, async_sandbox
 from wcpod.sandbox.options import Folder, OnCall, SandboxOptions, check_names
 from wcpod.sandbox.tools import ToolTable
@@ -329,11 +329,11 @@ class HyperlightExecuteCodeTool(FunctionTool):
         setup = Setup(tuple(sorted(tools)), hosts, calls.depth)
         try:
             result = await finished(asyncio.ensure_future(self._run(code, inputs, setup, calls)), calls)
-        except ValueError as error:  # code and inputs are too large, or a name is none
-            return refusal(str(error))
-        except SandboxError as error:
+        except WcpodError as error:
             # An ordinary exception would become "Error: Function failed." and the model would go on without a sandbox.
             raise MiddlewareFailure(f"execute_code: {error}") from error
+        except ValueError as error:  # code and inputs are too large, or a name is none
+            return refusal(str(error))
         return contents_of(result, self._output)
 
     async def _run(self, code: str, inputs: dict[str, bytes], setup: Setup, calls: NestedCalls) -> ExecutionResult:
