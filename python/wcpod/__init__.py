@@ -6,6 +6,7 @@ with Sandbox(limits=Limits(seconds=5.0), policy=FetchPolicy.bbc()) as sandbox:
     result = sandbox.run("print(1)")
 """
 
+import logging
 import warnings
 
 from wcpod._bridge import DEBUG_BUILD, VERSION
@@ -49,6 +50,8 @@ __all__ = [
     "Usage",
     "extract_page",
 ]
+
+logging.getLogger("wcpod").addHandler(logging.NullHandler())
 
 if DEBUG_BUILD:
     warnings.warn("wcpod was built without optimisation: its times mean nothing", RuntimeWarning, stacklevel=2)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from wcpod import Limits, SandboxPool
+from wcpod import AsyncSandboxPool, Limits, SandboxPool
 from wcpod.exceptions import SandboxClosed
 
 
@@ -60,3 +61,33 @@ def test_a_closed_pool_says_so_to_whoever_waits() -> None:
 def test_a_size_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="a size of at least 1, not 0"):
         SandboxPool(0)
+
+
+@pytest.mark.microvm
+def test_a_place_is_not_lost_where_giving_back_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    with SandboxPool(1) as pool:
+        interrupted = pool.sandbox()
+        lent = interrupted.__enter__()
+
+        def interrupt(_: object) -> None:
+            raise KeyboardInterrupt
+
+        with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(lent, "restore", interrupt)
+            interrupted.__exit__(None, None, None)
+        assert lent.state == "destroyed"
+        assert pool.run("print('ok')", wait=20).stdout == "ok\n"
+
+
+@pytest.mark.microvm
+async def test_a_turn_is_passed_on_by_whoever_is_cancelled_as_it_comes() -> None:
+    async with await AsyncSandboxPool.create(1) as pool:
+        lending = pool.sandbox()
+        await lending.__aenter__()
+        first, second = [asyncio.ensure_future(pool.run("print('ok')")) for _ in range(2)]
+        while len(pool._waiting) < 2:
+            await asyncio.sleep(0)
+        # The turn comes and the task is cancelled before it can go on.
+        await pool._give_back(pool._all[0])
+        first.cancel()
+        assert (await asyncio.wait_for(second, 20)).stdout == "ok\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import mmap
 import os
 import signal
@@ -12,6 +13,7 @@ import sys
 import textwrap
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -391,3 +393,63 @@ def test_a_pool_gives_out_a_free_sandbox_while_another_is_given_back(slowness: f
         giving.join()
         assert time.monotonic() - begin < 1 * slowness
         assert late.result().kind == "timeout"
+
+
+@pytest.mark.microvm
+def test_a_free_sandbox_needs_no_wait(sandbox: Sandbox) -> None:
+    # Its thread sleeps then, and needs a moment to wake.
+    assert {sandbox.run("print(1)", wait=0).stdout for _ in range(30)} == {"1\n"}
+
+
+@pytest.mark.microvm
+async def test_a_free_sandbox_needs_no_wait_in_a_loop_either() -> None:
+    async with await AsyncSandbox.create() as box:
+        assert {(await box.run("print(1)", wait=0)).stdout for _ in range(30)} == {"1\n"}
+
+
+@pytest.mark.microvm
+async def test_a_run_that_is_over_leaves_no_timer_behind() -> None:
+    box = await AsyncSandbox.create()
+    await box.run("print(1)", wait=3600)
+    core = weakref.ref(box._sandbox)
+    await box.close()
+    del box
+    gc.collect()
+    assert core() is None
+
+
+@pytest.mark.microvm
+async def test_what_a_tool_started_may_run_code_once_the_run_is_over() -> None:
+    started: list[asyncio.Task[str]] = []
+
+    async def afterwards() -> str:
+        await over.wait()
+        return (await box.run("print('afterwards')")).stdout
+
+    async def start() -> None:
+        started.append(asyncio.ensure_future(afterwards()))
+
+    over = asyncio.Event()
+    async with await AsyncSandbox.create(tools=[start]) as box:
+        assert (await box.run("call_tool('start')")).ok
+        over.set()
+        assert await started[0] == "afterwards\n"
+
+
+@pytest.mark.microvm
+def test_the_end_of_a_child_does_not_wait_for_a_lock_of_the_parent_s(slowness: float) -> None:
+    code = """
+        import os, sys, threading
+        from wcpod import Sandbox
+        sandbox = Sandbox()
+        sandbox._lock.acquire()  # as another thread may have, at the moment of a fork
+        child = os.fork()
+        if child == 0:
+            sys.exit(0)
+        sandbox._lock.release()
+        print(os.waitpid(child, 0)[1])
+        """
+    ended = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, timeout=30 * slowness
+    )
+    assert (ended.stdout, ended.stderr) == ("0\n", "")

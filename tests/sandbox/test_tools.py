@@ -412,3 +412,23 @@ def test_names_are_checked(tools: Any, error: type[Exception], message: str) -> 
     with pytest.raises(error) as raised:
         ToolTable(tools)
     assert str(raised.value) == message
+
+
+@pytest.mark.microvm
+def test_half_a_surrogate_pair_in_a_result_or_an_error_does_not_hold_up_the_run(slowness: float) -> None:
+    def half() -> str:
+        return "\ud83d"
+
+    def fails() -> None:
+        raise ValueError("\ud83d")
+
+    code = """
+        for name in "half", "fails":
+            try:
+                call_tool(name)
+            except Exception as error:
+                print(type(error).__name__, error)
+        """
+    with Sandbox(tools=[half, fails], limits=Limits(seconds=20 * slowness)) as box:
+        printed = box.run(code).stdout
+    assert printed == ("TypeError the tool 'half' returned half of a surrogate pair, which is not text\nValueError ?\n")

@@ -104,6 +104,22 @@ pub enum BridgeError {
         /// The name.
         name: String,
     },
+    /// A part of the name of an input file is longer than the guest's file names.
+    #[error("the input name \"{begin}…\" cannot be used: a part of it has more than {limit} bytes")]
+    InputNameTooLong {
+        /// The first characters of the name.
+        begin: String,
+        /// Longest part, in bytes.
+        limit: usize,
+    },
+    /// An input file lies below another, which cannot be a folder too.
+    #[error("the input name {name:?} cannot be used: {file:?} is a file")]
+    InputBelowFile {
+        /// The name.
+        name: String,
+        /// The name of the other.
+        file: String,
+    },
     /// The inputs are larger than what is handed over.
     #[error("the inputs are too large: {bytes} bytes together, at most {limit} fit")]
     InputsTooLarge {

@@ -17,6 +17,9 @@ use crate::stop::Stop;
 /// What one call can carry, with room for its envelope.
 const MAX_MESSAGE_BYTES: usize = 3 << 20;
 
+/// Longest part of the name of a file in the guest.
+const MAX_PART_BYTES: usize = 255;
+
 /// Code and inputs as they travel.
 pub(crate) struct Message {
     code: String,
@@ -29,7 +32,8 @@ impl Message {
     /// Checks and encodes.
     ///
     /// # Errors
-    /// [`BridgeError::InputName`], [`BridgeError::InputsTooLarge`], [`BridgeError::CodeTooLong`].
+    /// [`BridgeError::InputName`], [`BridgeError::InputNameTooLong`], [`BridgeError::InputBelowFile`],
+    /// [`BridgeError::InputsTooLarge`], [`BridgeError::CodeTooLong`].
     pub fn new(code: String, inputs: &[(String, Vec<u8>)], tools: &[String]) -> Result<Self, BridgeError> {
         let inputs = encode_inputs(inputs)?;
         let limit = MAX_MESSAGE_BYTES - inputs.len();
@@ -64,11 +68,28 @@ pub(crate) fn execute(
     machine.call(stop, deadline, EXECUTE, arguments)
 }
 
-fn encode_inputs(inputs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, BridgeError> {
+fn check_names(inputs: &[(String, Vec<u8>)]) -> Result<(), BridgeError> {
     let mut names = HashSet::new();
-    if let Some((name, _)) = inputs.iter().find(|(name, _)| !is_plain(name) || !names.insert(name)) {
-        return Err(BridgeError::InputName { name: name.clone() });
+    for (name, _) in inputs {
+        if !is_plain(name) || !names.insert(name.as_str()) {
+            return Err(BridgeError::InputName { name: name.clone() });
+        }
+        if name.split('/').any(|part| part.len() > MAX_PART_BYTES) {
+            let begin = name.chars().take(100).collect();
+            return Err(BridgeError::InputNameTooLong { begin, limit: MAX_PART_BYTES });
+        }
     }
+    for &name in &names {
+        let mut above = name.match_indices('/').map(|(end, _)| &name[..end]);
+        if let Some(file) = above.find(|folder| names.contains(folder)) {
+            return Err(BridgeError::InputBelowFile { name: name.to_owned(), file: file.to_owned() });
+        }
+    }
+    Ok(())
+}
+
+fn encode_inputs(inputs: &[(String, Vec<u8>)]) -> Result<Vec<u8>, BridgeError> {
+    check_names(inputs)?;
     let inputs = inputs.iter().map(|(name, content)| (name.as_str(), content.as_slice()));
     let bytes = inputs::encoded_bytes(inputs.clone());
     if bytes > MAX_MESSAGE_BYTES {
@@ -89,6 +110,15 @@ mod tests {
             let inputs = names.map(|name| (name.to_owned(), Vec::new()));
             assert!(matches!(encode_inputs(&inputs), Err(BridgeError::InputName { name }) if name == names[1]));
         }
+        for names in [["a/b", "a"], ["a", "a/b/c"]] {
+            let inputs = names.map(|name| (name.to_owned(), Vec::new()));
+            assert!(matches!(encode_inputs(&inputs), Err(BridgeError::InputBelowFile { file, .. }) if file == "a"));
+        }
+        let long = |bytes| encode_inputs(&[(format!("d/{}", "x".repeat(bytes)), Vec::new())]);
+        assert!(long(MAX_PART_BYTES).is_ok());
+        assert!(
+            matches!(long(MAX_PART_BYTES + 1), Err(BridgeError::InputNameTooLong { begin, .. }) if begin.len() == 100)
+        );
         let large = encode_inputs(&[("a".into(), vec![0; MAX_MESSAGE_BYTES])]);
         assert!(matches!(large, Err(BridgeError::InputsTooLarge { .. })));
     }

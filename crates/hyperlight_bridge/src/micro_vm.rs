@@ -229,7 +229,7 @@ impl MicroVm {
     /// Brings the clean state back unless it is there already, and runs code in it.
     ///
     /// # Errors
-    /// [`BridgeError::CodeTooLong`], [`BridgeError::InputName`], [`BridgeError::InputsTooLarge`],
+    /// [`BridgeError::CodeTooLong`], [`BridgeError::InputsTooLarge`], those about names of inputs,
     /// [`BridgeError::NoInterrupt`], and those of [`Self::restore`]. What happens once the guest was called is a report.
     pub fn run(&mut self, request: RunRequest) -> Result<RunReport, BridgeError> {
         let begin = Instant::now();

@@ -12,7 +12,7 @@ use crate::boot::StartTimes;
 use crate::error::BridgeError;
 use crate::interrupt_signal;
 use crate::micro_vm::{Counters, MicroVm};
-use crate::run::{RunReport, RunRequest};
+use crate::run::{RunReport, RunRequest, Services};
 use crate::snapshot::{Facts, Snapshot};
 use crate::stop::{Stop, StopReason};
 
@@ -55,25 +55,54 @@ impl Message {
         }
     }
 
-    fn carry_out(self, vm: &mut MicroVm) {
+    /// Does it, calls `done`, and answers: whoever gets the answer finds the sandbox free.
+    fn carry_out(self, vm: &mut MicroVm, done: impl FnOnce(&MicroVm)) {
         match self {
-            Self::Run(request, reply) => run(*request, reply, |request| vm.run(request)),
+            Self::Run(request, reply) => {
+                let ended = run(*request, |request| vm.run(request));
+                done(vm);
+                reply(ended);
+            }
             #[cfg(feature = "bench")]
             Self::RunWithoutRestore(request, reply) => {
-                run(*request, reply, |request| vm.run_without_restore(request));
+                let ended = run(*request, |request| vm.run_without_restore(request));
+                done(vm);
+                reply(ended);
             }
-            Self::Restore(reply) => reply(vm.restore()),
-            Self::Capture(reply) => reply(vm.capture()),
-            Self::Adopt(snapshot, reply) => reply(vm.adopt(&snapshot)),
+            Self::Restore(reply) => {
+                let took = vm.restore();
+                done(vm);
+                reply(took);
+            }
+            Self::Capture(reply) => {
+                let taken = vm.capture();
+                done(vm);
+                reply(taken);
+            }
+            Self::Adopt(snapshot, reply) => {
+                let adopted = vm.adopt(&snapshot);
+                done(vm);
+                reply(adopted);
+            }
         }
     }
 }
 
-fn run(request: RunRequest, reply: Reply<RunReport>, run: impl FnOnce(RunRequest) -> Result<RunReport, BridgeError>) {
-    let services = request.services.clone();
-    let ended = run(request);
-    services.end();
-    reply(ended);
+fn run(
+    request: RunRequest,
+    run: impl FnOnce(RunRequest) -> Result<RunReport, BridgeError>,
+) -> Result<RunReport, BridgeError> {
+    let _served = Served(request.services.clone());
+    run(request)
+}
+
+/// Lets the threads go that serve a run, also where it panics.
+struct Served(Services);
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 fn refuse_run(request: &RunRequest, reply: Reply<RunReport>, error: BridgeError) {
@@ -128,7 +157,6 @@ impl Mailbox {
     /// The next message; `None` once the sandbox is to close.
     fn next(&self) -> Option<Message> {
         let mut state = self.lock();
-        state.current = None;
         loop {
             if state.closing {
                 return None;
@@ -184,10 +212,12 @@ impl SandboxThread {
                     started(Ok(Start { facts, times, counters: vm.counters() }));
                     while let Some(message) = ending.0.next() {
                         let adopts = matches!(message, Message::Adopt(..));
-                        message.carry_out(&mut vm);
-                        if adopts {
-                            note_clean(&own_clean, &vm);
-                        }
+                        message.carry_out(&mut vm, |vm| {
+                            if adopts {
+                                note_clean(&own_clean, vm);
+                            }
+                            ending.0.lock().current = None;
+                        });
                     }
                 }
                 Err(error) => started(Err(error)),
@@ -245,12 +275,14 @@ impl SandboxThread {
         }
     }
 
-    /// As [`Self::cancel`], but a run that has begun goes on. Whether the message was taken back.
+    /// As [`Self::cancel`], but what has begun goes on, also what is about to: the thread may only need a moment to wake.
+    /// Whether the message was taken back.
     pub fn take_back(&self, ticket: Ticket, error: BridgeError) -> bool {
         let taken = {
             let mut state = self.mailbox.lock();
             let place = state.waiting.iter().position(|waiting| waiting.ticket == ticket);
-            place.and_then(|place| state.waiting.remove(place))
+            let waits = place.filter(|place| *place > 0 || state.current.is_some());
+            waits.and_then(|place| state.waiting.remove(place))
         };
         taken.map(|waiting| waiting.message.refuse(error)).is_some()
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, cast
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, cast
 from wcpod import _bridge
 from wcpod.sandbox.callbacks import is_inside, refuse_inside
 from wcpod.sandbox.limits import Limits
-from wcpod.sandbox.options import RunOptions, SandboxOptions
+from wcpod.sandbox.options import RunOptions, SandboxOptions, check_class
 from wcpod.sandbox.result import ExecutionResult, Isolation
 from wcpod.sandbox.sandbox import Sandbox, State, taken
 from wcpod.sandbox.snapshot import Snapshot
@@ -72,6 +73,7 @@ class AsyncSandbox:
 
     async def restore(self, snapshot: Snapshot) -> None:
         """As `Sandbox.restore`."""
+        check_class("snapshot", snapshot, Snapshot)
         core = self._sandbox._vm
         refuse_inside(core, "restore()")
         taken(await asked(core, lambda done: core.adopt(snapshot._inner, done)))
@@ -84,9 +86,7 @@ class AsyncSandbox:
     async def close(self) -> None:
         """As `Sandbox.close`."""
         sandbox = self._sandbox
-        with sandbox._lock:
-            sandbox._closed = True
-        sandbox._vm.close(wait=False)
+        sandbox._begin_close()
         if is_inside(sandbox._vm):
             return
         end = asyncio.get_running_loop().time() + _CLOSING_SECONDS
@@ -125,14 +125,18 @@ async def asked(
     """Sends a message and awaits its answer. Cancellation takes it back, or stops its run, and goes on."""
     answered = Answered()
     number = cast(int, ask(answered.take))
-    if wait is not None:
-        asyncio.get_running_loop().call_later(wait, core.take_back, number, wait)
+    giving_up = None
+    if wait is not None and math.isfinite(wait):
+        giving_up = asyncio.get_running_loop().call_later(wait, core.take_back, number, wait)
     try:
         return await asyncio.shield(answered.future)
     except asyncio.CancelledError:
         core.cancel(number)
         await asyncio.wait([answered.future], timeout=_STOPPING_SECONDS)
         raise
+    finally:
+        if giving_up is not None:
+            giving_up.cancel()  # it would keep the sandbox alive
 
 
 async def run(

@@ -17,13 +17,25 @@ from wcpod.sandbox.options import OnCall, OnOutput
 from wcpod.sandbox.result import HostCall
 from wcpod.sandbox.tools import CALLERS_LOOP, ToolTable
 
-_inside: contextvars.ContextVar[frozenset[int]] = contextvars.ContextVar("wcpod_inside", default=frozenset())
-"""Cores of the sandboxes in whose callbacks this code runs."""
+
+class _Callbacks:
+    """The callbacks of one run, as those know them that are called in them, or were started there and go on."""
+
+    def __init__(self, core: _bridge.SandboxCore) -> None:
+        self._core = id(core)
+        self.over = False
+
+    def are_of(self, core: _bridge.SandboxCore) -> bool:
+        return not self.over and self._core == id(core)
+
+
+_inside: contextvars.ContextVar[tuple[_Callbacks, ...]] = contextvars.ContextVar("wcpod_inside", default=())
+"""The runs in whose callbacks this code runs."""
 
 
 def is_inside(core: _bridge.SandboxCore) -> bool:
     """Whether this is a callback of a run of that sandbox."""
-    return id(core) in _inside.get()
+    return any(callbacks.are_of(core) for callbacks in _inside.get())
 
 
 def refuse_inside(core: _bridge.SandboxCore, what: str) -> None:
@@ -39,10 +51,10 @@ def refuse_inside(core: _bridge.SandboxCore, what: str) -> None:
         )
 
 
-def _context(core: _bridge.SandboxCore) -> contextvars.Context:
+def _context(callbacks: _Callbacks) -> contextvars.Context:
     """A copy of the caller's, in which it is known whose callbacks run."""
     context = contextvars.copy_context()
-    context.run(_inside.set, _inside.get() | {id(core)})
+    context.run(_inside.set, (*_inside.get(), callbacks))
     return context
 
 
@@ -60,9 +72,10 @@ class Listener:
 
     def start(self, core: _bridge.SandboxCore) -> None:
         """Listens on a thread of its own until the run is over."""
-        _thread.start_new_thread(_context(core).run, (self._listen,))
+        callbacks = _Callbacks(core)
+        _thread.start_new_thread(_context(callbacks).run, (self._listen, callbacks))
 
-    def _listen(self) -> None:
+    def _listen(self, callbacks: _Callbacks) -> None:
         while (event := self.events.next()) is not None:
             try:
                 if isinstance(event, HostCall):
@@ -73,6 +86,7 @@ class Listener:
             except BaseException as error:  # whatever it is, it belongs to the caller of the run
                 if self.failure is None:
                     self.failure = error
+        callbacks.over = True
 
 
 def serve(
@@ -85,23 +99,23 @@ def serve(
 
     Async tools run in `loop`, or each in one of its own.
     """
-    context = _context(core)
+    callbacks = _Callbacks(core)
+    context = _context(callbacks)
     context.run(CALLERS_LOOP.set, loop)
     dispatch = context.run(tools.dispatcher)
 
     def answer() -> None:
         while dispatch is not None and (call := calls.next()) is not None:
             try:
-                value = dispatch(call.name, call.arguments, call.seconds_left())
+                call.answer(dispatch(call.name, call.arguments, call.seconds_left()))
             except BaseException as error:  # whatever it is, the guest's code is told
-                call.fail(type(error).__name__, _text_of(error))
-            else:
-                call.answer(value)
+                call.fail(_text_of(type(error).__name__), _text_of(error))
+        callbacks.over = True
 
     _thread.start_new_thread(answer, ())
 
 
-def _text_of(error: BaseException) -> str:
+def _text_of(error: BaseException | str) -> str:
     try:
         return str(error).encode("utf-8", "replace").decode()
     except Exception:

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral, Real
 
 MIB = 1 << 20
+
+
+def _check_kinds(limits: object, *, whole: tuple[str, ...], numbers: tuple[str, ...]) -> None:
+    """Refuses what is no number, or no whole one, by the name of its field."""
+    for names, kind, expected in ((whole, Integral, "an int"), (numbers, Real, "a number")):
+        for name in names:
+            value = getattr(limits, name)
+            if not isinstance(value, kind):
+                where = f"{type(limits).__name__}.{name}"
+                raise TypeError(f"{where} must be {expected}, not {type(value).__name__}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +34,7 @@ class Limits:
     """Calls of `fetch_url` and tools; further ones are refused."""
 
     def __post_init__(self) -> None:
+        _check_kinds(self, whole=("memory_mib", "output_bytes", "host_calls"), numbers=("seconds",))
         if not self.seconds > 0 or math.isnan(self.seconds):
             raise ValueError(f"Limits.seconds must be more than 0, not {self.seconds!r}")
         if not 32 <= self.memory_mib <= 3072:
@@ -53,6 +65,8 @@ class FetchLimits:
     """Pause between two requests to one host."""
 
     def __post_init__(self) -> None:
+        whole = ("fetches", "total_bytes", "page_bytes", "redirects", "concurrent")
+        _check_kinds(self, whole=whole, numbers=("seconds", "pause_seconds"))
         for name in ("fetches", "seconds", "total_bytes", "page_bytes", "concurrent"):
             value = getattr(self, name)
             if not value > 0:

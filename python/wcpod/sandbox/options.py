@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import math
+from collections.abc import Callable, Mapping
+from numbers import Real
 from os import PathLike
 from typing import TypedDict
 
@@ -59,13 +61,50 @@ class RunOptions(TypedDict, total=False):
     """Most seconds to wait for its turn, while other runs of the same sandbox are under way; default: no limit."""
 
 
-def check_names(given: Iterable[str], known: type, whose: str) -> None:
-    """Refuses keywords that there are not.
+_CLASSES: dict[str, tuple[type, ...]] = {
+    "limits": (Limits,),
+    "policy": (FetchPolicy,),
+    "fetch_limits": (FetchLimits,),
+    "archive": (str, PathLike),
+    "record": (str, PathLike),
+    "audit": (str, PathLike),
+    "contact": (str,),
+    "snapshot": (Snapshot,),
+    "cache": (bool,),
+    "inputs": (Mapping,),
+    "wait": (Real,),
+}
+"""What the value of an option is an instance of. That of `tools` is checked with the tools."""
+
+
+def check_options(given: Mapping[str, object], known: type, whose: str) -> None:
+    """Refuses keywords that there are not, and values that cannot be meant.
 
     Raises:
-        TypeError: names the first one, and those that there are.
+        TypeError: names the first one.
+        ValueError: `wait` is no length of time.
     """
     names = known.__annotations__
-    for name in given:
+    for name, value in given.items():
         if name not in names:
             raise TypeError(f"{whose} has no option {name!r}; there are: {', '.join(names)}")
+        if value is None and name != "cache":
+            continue
+        if name in _CLASSES:
+            check_class(name, value, *_CLASSES[name])
+        elif name.startswith("on_") and not callable(value):
+            raise TypeError(f"{name} must be a function, not {type(value).__name__}")
+        if isinstance(value, Real) and name == "wait" and (math.isnan(value) or value < 0):
+            raise ValueError(f"wait must be 0 or more seconds, not {value!r}")
+
+
+def check_class(name: str, value: object, *classes: type) -> None:
+    """Refuses an argument of another class.
+
+    Raises:
+        TypeError: names the argument.
+    """
+    if not isinstance(value, classes):
+        expected = " or ".join("number" if one is Real else one.__name__ for one in classes)
+        article = "an" if expected[0] in "aeiou" else "a"
+        raise TypeError(f"{name} must be {article} {expected}, not {type(value).__name__}")

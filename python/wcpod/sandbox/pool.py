@@ -6,13 +6,13 @@ import asyncio
 import threading
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, cast
 
 from wcpod.exceptions import SandboxClosed, SandboxError
 from wcpod.sandbox.async_sandbox import AsyncSandbox
-from wcpod.sandbox.options import RunOptions, SandboxOptions
+from wcpod.sandbox.options import RunOptions, SandboxOptions, check_class
 from wcpod.sandbox.result import ExecutionResult
 from wcpod.sandbox.sandbox import Sandbox
 from wcpod.sandbox.snapshot import Snapshot
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 
 def _checked(size: int) -> int:
+    check_class("size", size, int)
     if size < 1:
         raise ValueError(f"a pool needs a size of at least 1, not {size!r}")
     return size
@@ -112,16 +113,19 @@ class SandboxPool:
 
     def _give_back(self, lent: Sandbox) -> None:
         # Whatever the borrower made its base. Outside the lock, because a run of his may still be under way.
+        usable = False
         try:
-            lent.restore(self._snapshot)
-            usable = True
-        except SandboxError:
-            usable = False
-            lent.close()
-        with self._changed:
-            if not self._closed:
-                (self._idle.append if usable else self._all.remove)(lent)
-            self._changed.notify()
+            with suppress(SandboxError):
+                lent.restore(self._snapshot)
+                usable = True
+        finally:
+            # Also where a signal's handler raised: a place that nobody gives back would be missing for ever.
+            if not usable:
+                lent._begin_close()
+            with self._changed:
+                if not self._closed:
+                    (self._idle.append if usable else self._all.remove)(lent)
+                self._changed.notify()
 
     def close(self) -> None:
         """Gives all micro-VMs back; runs under way are cancelled."""
@@ -208,11 +212,12 @@ class AsyncSandboxPool:
             self._waiting.append(turn)
             try:
                 await turn
-            finally:
+            except asyncio.CancelledError:
                 if turn in self._waiting:
                     self._waiting.remove(turn)
-                elif turn.cancelled():
-                    self._wake()
+                else:
+                    self._wake()  # it was this one's turn already
+                raise
 
     def _wake(self) -> None:
         while self._waiting:

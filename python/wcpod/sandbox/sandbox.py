@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import atexit
 import logging
+import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ from wcpod.exceptions import SandboxClosed
 from wcpod.sandbox.callbacks import Listener, is_inside, refuse_inside, serve
 from wcpod.sandbox.image import image_path, snapshot_cache
 from wcpod.sandbox.limits import MIB, Limits
-from wcpod.sandbox.options import RunOptions, SandboxOptions, check_names
+from wcpod.sandbox.options import RunOptions, SandboxOptions, check_class, check_options
 from wcpod.sandbox.result import ExecutionResult, Isolation
 from wcpod.sandbox.snapshot import Snapshot
 from wcpod.sandbox.tools import ToolTable
@@ -29,14 +30,29 @@ State = Literal["created", "running", "finished", "destroyed"]
 Done = Callable[[_bridge.Answer], None]
 
 _log = logging.getLogger(__name__)
-_open: weakref.WeakSet[Sandbox] = weakref.WeakSet()
+_open: weakref.WeakValueDictionary[int, Sandbox] = weakref.WeakValueDictionary()
 
 
 @atexit.register
 def _close_all() -> None:
     """Ends all runs while the interpreter can still be told of it."""
-    for sandbox in list(_open):
+    # Other threads may make and drop sandboxes meanwhile, which an iteration would not survive.
+    sandboxes = [sandbox for place in _open.valuerefs() if (sandbox := place()) is not None]
+    for sandbox in sandboxes:
+        sandbox._begin_close()
+    for sandbox in sandboxes:
         sandbox.close()
+
+
+def _after_fork() -> None:
+    """The parent's sandboxes are none of the child's, and another thread may have held their locks."""
+    for place in _open.valuerefs():
+        if (sandbox := place()) is not None:
+            sandbox._lock = threading.Lock()
+    _open.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 def taken(answer: _bridge.Answer) -> object:
@@ -67,7 +83,7 @@ class Run:
         agent: str | None,
         loop: asyncio.AbstractEventLoop | None = None,
     ) -> None:
-        check_names(options, RunOptions, "a run")
+        check_options(options, RunOptions, "a run")
         limits = options.get("limits") or limits
         on_call, on_output = options.get("on_call"), options.get("on_output")
         self.wait = options.get("wait")
@@ -113,9 +129,16 @@ def checked_inputs(inputs: Mapping[str, bytes] | None) -> list[tuple[str, bytes]
     """Names and contents of input files.
 
     Raises:
-        TypeError: a content is not bytes.
+        TypeError: a name is not text, or a content is not bytes.
+        ValueError: a name is not Unicode text.
     """
     for name, content in (inputs or {}).items():
+        check_class("the name of an input", name, str)
+        try:
+            name.encode()
+        except UnicodeEncodeError:
+            message = f"the name of the input {name!r} holds half of a surrogate pair, which is not text"
+            raise ValueError(message) from None
         if not isinstance(content, (bytes, bytearray, memoryview)):
             kind = type(content).__name__
             raise TypeError(f"the input {name!r} must be bytes, not {kind}; text: {name!r}: text.encode()")
@@ -145,7 +168,7 @@ class Sandbox:
         self._start(None)
 
     def _prepare(self, options: SandboxOptions) -> None:
-        check_names(options, SandboxOptions, "a sandbox")
+        check_options(options, SandboxOptions, "a sandbox")
         self._options = options
         self._limits = options.get("limits") or Limits()
         self._tools = ToolTable(options.get("tools"))
@@ -165,7 +188,7 @@ class Sandbox:
             self._vm = _bridge.SandboxCore.boot(image_path(), self._limits.memory_mib * MIB, folder, done)
         else:
             self._vm = _bridge.SandboxCore.from_snapshot(snapshot._inner, done)
-        _open.add(self)
+        _open[id(self)] = self
 
     @property
     def isolation(self) -> Isolation:
@@ -259,6 +282,7 @@ class Sandbox:
 
     def restore(self, snapshot: Snapshot) -> None:
         """Makes `snapshot` the state that every run starts from."""
+        check_class("snapshot", snapshot, Snapshot)
         refuse_inside(self._vm, "restore()")
         taken(cast(_bridge.Answer, self._vm.adopt(snapshot._inner)))
 
@@ -281,9 +305,15 @@ class Sandbox:
 
         May be called twice, from any thread, and from callbacks of a run, which it then does not wait for.
         """
+        self._begin_close()
+        if not is_inside(self._vm):
+            self._vm.close(wait=True)
+
+    def _begin_close(self) -> None:
+        """Closes without waiting."""
         with self._lock:
             self._closed = True
-        self._vm.close(wait=not is_inside(self._vm))
+        self._vm.close(wait=False)
 
     def __enter__(self) -> Sandbox:
         return self

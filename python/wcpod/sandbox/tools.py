@@ -67,7 +67,11 @@ class ToolTable:
         result = tool.call(parse_arguments(arguments), seconds)
         _check_depth(result)
         try:
-            return json.dumps(result, ensure_ascii=False, allow_nan=False)
+            text = json.dumps(result, ensure_ascii=False, allow_nan=False)
+            text.encode()
+            return text
+        except UnicodeEncodeError:
+            raise TypeError(f"the tool {name!r} returned half of a surrogate pair, which is not text") from None
         except (TypeError, ValueError) as error:
             raise TypeError(f"the tool {name!r} returned something that cannot cross to the guest: {error}") from None
 

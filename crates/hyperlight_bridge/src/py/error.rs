@@ -27,7 +27,11 @@ pub fn to_python(error: BridgeError) -> PyErr {
         BridgeError::SnapshotFailed { .. }
         | BridgeError::SnapshotRefused { .. }
         | BridgeError::RestoreFailed { .. } => "SnapshotError",
-        BridgeError::CodeTooLong { .. } | BridgeError::InputName { .. } | BridgeError::InputsTooLarge { .. } => {
+        BridgeError::CodeTooLong { .. }
+        | BridgeError::InputName { .. }
+        | BridgeError::InputNameTooLong { .. }
+        | BridgeError::InputBelowFile { .. }
+        | BridgeError::InputsTooLarge { .. } => {
             return PyValueError::new_err(error.to_string());
         }
         BridgeError::NoTurn { .. } => return PyTimeoutError::new_err(error.to_string()),

@@ -97,6 +97,15 @@ impl RunOrder {
     }
 }
 
+impl Drop for RunOrder {
+    /// Of a run that was never sent.
+    fn drop(&mut self) {
+        if let Some(request) = self.request.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            request.services.end();
+        }
+    }
+}
+
 /// The host core's limits out of a `wcpod.Limits`.
 fn limits_of(limits: &Bound<'_, PyAny>) -> PyResult<RunLimits> {
     let seconds: f64 = limits.getattr("seconds")?.extract()?;
@@ -105,7 +114,8 @@ fn limits_of(limits: &Bound<'_, PyAny>) -> PyResult<RunLimits> {
         wall: Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX),
         memory_bytes: memory_mib << 20,
         output_bytes: limits.getattr("output_bytes")?.extract()?,
-        host_calls: limits.getattr("host_calls")?.extract()?,
+        // A number of Python's has no largest.
+        host_calls: limits.getattr("host_calls")?.extract().unwrap_or(u32::MAX),
     })
 }
 
@@ -237,8 +247,20 @@ fn taker(done: Option<Py<PyAny>>, isolation: &Arc<OnceLock<Py<PyAny>>>) -> (Take
         let (reply, pending) = Pending::new();
         return (reply, Some(pending));
     };
-    let isolation = Arc::clone(isolation);
-    let hand_over = move |answered| {
+    let mut handing = HandOver { done: Some(done), isolation: Arc::clone(isolation) };
+    (Box::new(move |answered| handing.over(answered)), None)
+}
+
+/// Hands an answer to a callable of Python's; also one that never came, because the sandbox's thread has panicked.
+struct HandOver {
+    done: Option<Py<PyAny>>,
+    isolation: Arc<OnceLock<Py<PyAny>>>,
+}
+
+impl HandOver {
+    fn over(&mut self, answered: Result<Answered, BridgeError>) {
+        let Some(done) = self.done.take() else { return };
+        let isolation = Arc::clone(&self.isolation);
         // Where the interpreter is ending, nobody is left to take it.
         Python::try_attach(|py| {
             let answer = Answer { inner: Mutex::new(Some(answered)), isolation };
@@ -247,8 +269,13 @@ fn taker(done: Option<Py<PyAny>>, isolation: &Arc<OnceLock<Py<PyAny>>>) -> (Take
                 error.write_unraisable(py, Some(done.bind(py)));
             }
         });
-    };
-    (Box::new(hand_over), None)
+    }
+}
+
+impl Drop for HandOver {
+    fn drop(&mut self) {
+        self.over(Err(BridgeError::Closed));
+    }
 }
 
 /// Waits for an answer. A signal's handler that raises has the wait end: `cancel` is called, and the exception comes once the
