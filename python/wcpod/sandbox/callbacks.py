@@ -18,7 +18,7 @@ from wcpod.sandbox.result import HostCall
 from wcpod.sandbox.tools import CALLERS_LOOP, ToolTable
 
 
-class _Callbacks:
+class Callbacks:
     """The callbacks of one run, as those know them that are called in them, or were started there and go on."""
 
     def __init__(self, core: _bridge.SandboxCore) -> None:
@@ -29,7 +29,7 @@ class _Callbacks:
         return not self.over and self._core == id(core)
 
 
-_inside: contextvars.ContextVar[tuple[_Callbacks, ...]] = contextvars.ContextVar("wcpod_inside", default=())
+_inside: contextvars.ContextVar[tuple[Callbacks, ...]] = contextvars.ContextVar("wcpod_inside", default=())
 """The runs in whose callbacks this code runs."""
 
 
@@ -51,7 +51,7 @@ def refuse_inside(core: _bridge.SandboxCore, what: str) -> None:
         )
 
 
-def _context(callbacks: _Callbacks) -> contextvars.Context:
+def _context(callbacks: Callbacks) -> contextvars.Context:
     """A copy of the caller's, in which it is known whose callbacks run."""
     context = contextvars.copy_context()
     context.run(_inside.set, (*_inside.get(), callbacks))
@@ -70,12 +70,11 @@ class Listener:
         self.events = _bridge.Events(on_call is not None, on_output is not None, most, agent)
         self.failure: BaseException | None = None
 
-    def start(self, core: _bridge.SandboxCore) -> None:
+    def start(self, callbacks: Callbacks) -> None:
         """Listens on a thread of its own until the run is over."""
-        callbacks = _Callbacks(core)
-        _thread.start_new_thread(_context(callbacks).run, (self._listen, callbacks))
+        _thread.start_new_thread(_context(callbacks).run, (self._listen,))
 
-    def _listen(self, callbacks: _Callbacks) -> None:
+    def _listen(self) -> None:
         while (event := self.events.next()) is not None:
             try:
                 if isinstance(event, HostCall):
@@ -86,11 +85,10 @@ class Listener:
             except BaseException as error:  # whatever it is, it belongs to the caller of the run
                 if self.failure is None:
                     self.failure = error
-        callbacks.over = True
 
 
 def serve(
-    core: _bridge.SandboxCore,
+    callbacks: Callbacks,
     tools: ToolTable,
     calls: _bridge.ToolCalls,
     loop: asyncio.AbstractEventLoop | None,
@@ -99,7 +97,6 @@ def serve(
 
     Async tools run in `loop`, or each in one of its own.
     """
-    callbacks = _Callbacks(core)
     context = _context(callbacks)
     context.run(CALLERS_LOOP.set, loop)
     dispatch = context.run(tools.dispatcher)
@@ -110,7 +107,6 @@ def serve(
                 call.answer(dispatch(call.name, call.arguments, call.seconds_left()))
             except BaseException as error:  # whatever it is, the guest's code is told
                 call.fail(_text_of(type(error).__name__), _text_of(error))
-        callbacks.over = True
 
     _thread.start_new_thread(answer, ())
 

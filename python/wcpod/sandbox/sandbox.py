@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, cast
 
 from wcpod import _bridge
 from wcpod.exceptions import SandboxClosed
-from wcpod.sandbox.callbacks import Listener, is_inside, refuse_inside, serve
+from wcpod.sandbox.callbacks import Callbacks, Listener, is_inside, refuse_inside, serve
 from wcpod.sandbox.image import image_path, snapshot_cache
 from wcpod.sandbox.limits import MIB, Limits
 from wcpod.sandbox.options import RunOptions, SandboxOptions, check_class, check_options
@@ -87,6 +87,7 @@ class Run:
         limits = options.get("limits") or limits
         on_call, on_output = options.get("on_call"), options.get("on_output")
         self.wait = options.get("wait")
+        self._callbacks = Callbacks(core)
         self._listener: Listener | None = None
         if on_call is not None or on_output is not None:
             self._listener = Listener(on_call, on_output, output_bytes=limits.output_bytes, agent=agent)
@@ -102,12 +103,13 @@ class Run:
             agent=agent,
         )
         if self._listener is not None:
-            self._listener.start(core)
+            self._listener.start(self._callbacks)
         if calls is not None:
-            serve(core, tools, calls, loop)
+            serve(self._callbacks, tools, calls, loop)
 
     def result(self, answer: _bridge.Answer) -> ExecutionResult:
         """The result, unless a callback raised."""
+        self._callbacks.over = True
         result = cast(ExecutionResult, taken(answer))
         if self._listener is not None and self._listener.failure is not None:
             raise self._listener.failure
