@@ -34,7 +34,7 @@ from wcpod.agent_framework.sandboxes import Sandboxes, Setup
 from wcpod.codeact import EXECUTE_CODE
 from wcpod.exceptions import WcpodError
 from wcpod.sandbox import ExecutionResult, FetchLimits, HostCall, Limits, async_sandbox
-from wcpod.sandbox.options import Folder, OnCall, SandboxOptions, check_names
+from wcpod.sandbox.options import Folder, OnCall, SandboxOptions, check_options
 from wcpod.sandbox.tools import ToolTable
 from wcpod.telemetry import traced_host_calls
 
@@ -110,7 +110,7 @@ class HyperlightExecuteCodeTool(FunctionTool):
         _sandboxes: Sandboxes | None = None,
         **options: Unpack[ExecuteCodeOptions],
     ) -> None:
-        check_names(options, ExecuteCodeOptions, "an execute_code tool")
+        check_options(options, ExecuteCodeOptions, "an execute_code tool")
         _refuse_other_guests(backend, module, module_path)
         self._lock = threading.RLock()
         self._format = instructions.checked_format(tool_description_format)
