@@ -1,6 +1,8 @@
 //! Which blocks of a page are its text: on an article those of the article, on any other page all
 //! that is shown but navigation and the like.
 
+use std::collections::{BTreeSet, HashMap};
+
 use crate::blocks::{Block, Blocks};
 use crate::features::{Features, Hints};
 use crate::layout::{Layout, is_long, link_share};
@@ -104,10 +106,35 @@ pub(crate) fn article(page: &Blocks, layout: &Layout, hints: &Hints<'_>) -> Vec<
     let readable = |index: usize| page.text(&page.blocks[index]).chars().any(char::is_alphanumeric);
     let kept: Vec<usize> = (0..odds.len()).filter(|index| keeps(odds[*index], THRESHOLD) && readable(*index)).collect();
     if !kept.is_empty() {
-        return kept;
+        return with_whole_lists(page, layout, kept);
     }
     let best = odds.iter().copied().fold(f32::NEG_INFINITY, f32::max);
     (0..odds.len()).filter(|index| keeps(odds[*index], best - 1.5) && readable(*index)).collect()
+}
+
+/// The list that an item without links stands in.
+fn list_of(page: &Blocks, layout: &Layout, block: &Block) -> Option<u32> {
+    let item = &page.containers[block.container as usize];
+    let plain = block.linked == 0 && block.control == 0 && layout.shows(block) && !layout.skips(block);
+    (plain && item.tag == Tag::known("li") && !is_named_otherwise(page, layout, block)).then_some(item.parent)
+}
+
+/// Adds the other items of lists most of whose items were kept: short facts (`Group: K`) say little to the model.
+fn with_whole_lists(page: &Blocks, layout: &Layout, kept: Vec<usize>) -> Vec<usize> {
+    let mut lists: HashMap<u32, (usize, usize)> = HashMap::new();
+    let kept: BTreeSet<usize> = kept.into_iter().collect();
+    for (index, block) in blocks(page) {
+        if let Some(list) = list_of(page, layout, block) {
+            let (items, kept_items) = lists.entry(list).or_default();
+            *items += 1;
+            *kept_items += usize::from(kept.contains(&index));
+        }
+    }
+    let is_whole = |block: &Block| {
+        let list = list_of(page, layout, block).and_then(|list| lists.get(&list));
+        list.is_some_and(|(items, kept_items)| 2 * kept_items > *items)
+    };
+    blocks(page).filter(|(index, block)| kept.contains(index) || is_whole(block)).map(|(index, _)| index).collect()
 }
 
 /// What the model cannot see in one block: a small page is its own content, `itemprop=articleBody` with

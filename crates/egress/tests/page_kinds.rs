@@ -2,6 +2,9 @@
 
 #![allow(clippy::expect_used, clippy::panic)]
 
+use std::fs;
+use std::path::Path;
+
 use egress::{Page, extract_page};
 
 const ONE: &str =
@@ -185,4 +188,25 @@ fn bytes_that_are_not_text_are_not_read_as_text() {
     assert_eq!(extract_page(b"\x89PNG\r\n\x1a\n\0\0", "", "", 100).body, "");
     assert_eq!(extract_page(b"plain < text", "", "", 100).body, "plain < text");
     assert_eq!(extract_page(b"<p>a page", "", "", 100).body, "a page");
+}
+
+/// Lists of short facts (`Group: K`), on pages just above and below the size of a small one.
+#[test]
+fn a_list_of_facts_is_read_whole() {
+    let pages = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/wcpod/shows/world-cup-2026/rehearsal/pages");
+    let mut facts = 0;
+    for entry in fs::read_dir(pages).expect("the pages of the rehearsal") {
+        let path = entry.expect("a page").path();
+        if path.extension().is_none_or(|extension| extension != "html") {
+            continue;
+        }
+        let html = fs::read_to_string(&path).expect("a page");
+        let page = read(&html);
+        let items = html.lines().filter_map(|line| line.strip_prefix("<li>")?.strip_suffix("</li>"));
+        for fact in items.filter(|item| !item.contains(['<', '&'])) {
+            assert!(page.body.lines().any(|line| line.contains(fact)), "{}: {fact}: {}", path.display(), page.body);
+            facts += 1;
+        }
+    }
+    assert!(facts > 100, "{facts}");
 }
