@@ -384,7 +384,7 @@ def test_more_than_a_run_may_be_given_is_said(execute_code: Make, tmp_path: Path
     (tmp_path / "b").write_bytes(b"x" * ((1 << 20) + 1))
     told, _ = run(execute_code(workspace_root=tmp_path), "print(1)")
     assert told.text == (
-        "Execution error: the files below /input are larger than the 3145728 bytes that a run may be given"
+        f"Execution error: with '{tmp_path}/b' the inputs are larger than the 3145728 bytes that a run may be given"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import stat
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
@@ -10,10 +9,9 @@ from typing import NamedTuple, TypeAlias, TypeGuard, cast
 from urllib.parse import urlsplit
 
 from wcpod.sandbox import FetchPolicy
+from wcpod.sandbox.inputs import MOST_BYTES, read_file
 
 INPUT = "/input"
-MOST_INPUT_BYTES = 3 << 20
-"""Most bytes that a run may be given, its code included."""
 
 
 class FileMount(NamedTuple):
@@ -164,10 +162,10 @@ def read_inputs(root: Path | None, mounts: Sequence[FileMount]) -> dict[str, byt
     places = [] if root is None else [(root, "")]
     places += [(Path(mount.host_path), mount.mount_path) for mount in mounts]
     found: dict[str, bytes] = {}
-    space = MOST_INPUT_BYTES
+    space = MOST_BYTES
     for host, below in places:
         for file, name in _plain_files(host, below):
-            found[name] = _content(file, space)
+            found[name] = read_file(file, space, follow=False)
             space -= len(found[name])
     return found
 
@@ -182,14 +180,3 @@ def _plain_files(path: Path, name: str) -> Iterator[tuple[Path, str]]:
     elif stat.S_ISDIR(mode):
         for child in sorted(path.iterdir()):
             yield from _plain_files(child, f"{name}/{child.name}" if name else child.name)
-
-
-def _content(path: Path, most: int) -> bytes:
-    handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    with os.fdopen(handle, "rb") as file:
-        content = file.read(most + 1)
-    if len(content) > most:
-        raise ValueError(
-            f"the files below {INPUT} are larger than the {MOST_INPUT_BYTES} bytes that a run may be given"
-        )
-    return content

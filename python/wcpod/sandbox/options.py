@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from numbers import Real
 from os import PathLike
+from pathlib import Path
 from typing import TypedDict
 
 from wcpod.sandbox.limits import FetchLimits, Limits
@@ -17,6 +18,7 @@ from wcpod.sandbox.tools import Tools
 OnCall = Callable[[HostCall], None]
 OnOutput = Callable[[str, str], None]
 Folder = str | PathLike[str]
+Input = str | bytes | bytearray | memoryview | Path
 
 
 class SandboxOptions(TypedDict, total=False):
@@ -47,8 +49,8 @@ class SandboxOptions(TypedDict, total=False):
 class RunOptions(TypedDict, total=False):
     """What one run is given. All are keywords, and all may be left out."""
 
-    inputs: Mapping[str, bytes] | None
-    """Files to place below /input, by name."""
+    inputs: Mapping[str, Input] | None
+    """Files to place below /input, by name: text (as UTF-8), bytes, or the `Path` of a file to read."""
     on_call: OnCall | None
     """Called for each host call when it has ended, however it ended; on another thread. An exception of its own is
     raised after the run."""

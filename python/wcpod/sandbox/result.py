@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import dataclasses
+import reprlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from wcpod.sandbox.result_html import result_html
 
 Kind = Literal["ok", "error", "timeout", "cancelled", "memory", "output", "crash"]
 CallStatus = Literal["ok", "blocked", "error", "timeout", "cancelled"]
@@ -92,9 +98,17 @@ class Truncated:
     stderr_omitted: int
 
 
-@dataclass(frozen=True, slots=True)
+_shown = reprlib.Repr()
+_shown.maxstring = 500
+_shown.maxdict = 10
+
+
+@dataclass(frozen=True, slots=True, repr=False)
 class ExecutionResult:
-    """How a run ended. Every field is the host's word, apart from text and values that the code itself made."""
+    """How a run ended. Every field is the host's word, apart from text and values that the code itself made.
+
+    True when the code ended with exit code 0: `if sandbox.run(code): ...`
+    """
 
     kind: Kind
     """"ok": exit code 0. "error": it raised, or another exit code. "timeout", "memory", "output": it hit that limit.
@@ -120,3 +134,53 @@ class ExecutionResult:
     def ok(self) -> bool:
         """Whether the code ended with exit code 0."""
         return self.kind == "ok"
+
+    def __bool__(self) -> bool:
+        return self.ok
+
+    def __repr__(self) -> str:
+        texts = {"stdout": self.stdout, "stderr": self.stderr, "value": self.value, "detail": self.detail}
+        parts = [f"{name}={_shown.repr(text)}" for name, text in texts.items() if text]
+        if self.files:
+            parts.append(f"files={_shown.repr({name: f'{len(data)} bytes' for name, data in self.files.items()})}")
+        if self.host_calls:
+            parts.append(f"host_calls={sum(call.count for call in self.host_calls)}")
+        if self.truncated is not None:
+            parts.append("truncated")
+        ended = f"{self.kind}, exit code {self.exit_code}, {self.usage.seconds:.3f} s"
+        return f"<ExecutionResult: {', '.join([ended, *parts])}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        return result_html(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, in types that JSON has; the files in base64."""
+        fields = dataclasses.asdict(self)
+        fields["files"] = {name: base64.b64encode(data).decode("ascii") for name, data in self.files.items()}
+        fields["host_calls"] = list(fields["host_calls"])
+        return fields
+
+    @classmethod
+    def from_dict(cls, fields: Mapping[str, Any]) -> ExecutionResult:
+        """The result that `to_dict` gave these fields of, also by way of JSON.
+
+        Raises:
+            ValueError: they are of no result.
+        """
+        try:
+            calls = [{**call, "fetch": _made(FetchRecord, call["fetch"])} for call in fields["host_calls"]]
+            nested = {
+                "files": {name: base64.b64decode(data, validate=True) for name, data in fields["files"].items()},
+                "host_calls": tuple(HostCall(**call) for call in calls),
+                "usage": Usage(**fields["usage"]),
+                "truncated": _made(Truncated, fields["truncated"]),
+                "isolation": Isolation(**fields["isolation"]),
+            }
+            return cls(**{**fields, **nested})
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ValueError(f"these are not the fields of a result: {error}") from error
+
+
+def _made(kind: type[Any], fields: Mapping[str, Any] | None) -> Any:
+    return None if fields is None else kind(**fields)

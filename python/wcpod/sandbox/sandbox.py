@@ -8,7 +8,7 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal, cast
@@ -17,6 +17,7 @@ from wcpod import _bridge
 from wcpod.exceptions import SandboxClosed
 from wcpod.sandbox.callbacks import Callbacks, Listener, is_inside, refuse_inside, serve
 from wcpod.sandbox.image import image_path, snapshot_cache
+from wcpod.sandbox.inputs import checked_inputs
 from wcpod.sandbox.limits import MIB, Limits
 from wcpod.sandbox.options import RunOptions, SandboxOptions, check_class, check_options
 from wcpod.sandbox.result import ExecutionResult, Isolation
@@ -125,26 +126,6 @@ def checked_code(code: str) -> str:
     if not isinstance(code, str):
         raise TypeError(f"the code must be a str, not {type(code).__name__}")
     return code.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-
-
-def checked_inputs(inputs: Mapping[str, bytes] | None) -> list[tuple[str, bytes]]:
-    """Names and contents of input files.
-
-    Raises:
-        TypeError: a name is not text, or a content is not bytes.
-        ValueError: a name is not Unicode text.
-    """
-    for name, content in (inputs or {}).items():
-        check_class("the name of an input", name, str)
-        try:
-            name.encode()
-        except UnicodeEncodeError:
-            message = f"the name of the input {name!r} holds half of a surrogate pair, which is not text"
-            raise ValueError(message) from None
-        if not isinstance(content, (bytes, bytearray, memoryview)):
-            kind = type(content).__name__
-            raise TypeError(f"the input {name!r} must be bytes, not {kind}; text: {name!r}: text.encode()")
-    return [(name, bytes(content)) for name, content in (inputs or {}).items()]
 
 
 class Sandbox:
