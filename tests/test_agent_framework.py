@@ -21,6 +21,7 @@ from agent_framework import (
     Message,
     MiddlewareFailure,
     MiddlewareTermination,
+    UserInputRequiredException,
     function_middleware,
     tool,
 )
@@ -533,6 +534,48 @@ while True: pass"""
         client = ask([[call("execute_code", code=code)]], context_providers=[made], middleware=[guard])
         assert client.turns == []  # and the model was not asked again, or there would be no turn for it
     assert made.host_call_counts.get("rows") is None
+
+
+@pytest.mark.microvm
+def test_a_question_for_the_user_ends_the_run_with_it(provider: Callable[..., HyperlightCodeActProvider]) -> None:
+    def book(day: str) -> str:
+        """Book a day."""
+        raise UserInputRequiredException([Content.from_oauth_consent_request(f"https://example.org/{day}")])
+
+    client = ScriptedClient([[call("execute_code", code="call_tool('book', day='Monday')\nwhile True: pass")]])
+    agent = Agent(client, name="A", context_providers=[provider(tools=book)])
+
+    async def links() -> list[str | None]:
+        return [request.consent_link for request in (await agent.run("go")).user_input_requests]
+
+    assert asyncio.run(links()) == ["https://example.org/Monday"]
+
+
+@pytest.mark.microvm
+def test_a_tool_is_given_the_session_and_the_runs_arguments(provider: Callable[..., HyperlightCodeActProvider]) -> None:
+    def whose(context: FunctionInvocationContext) -> str:
+        """Whose run it is."""
+        assert context.session is not None
+        return f"{context.session.session_id} {context.kwargs['user']}"
+
+    client = ScriptedClient([[call("execute_code", code="print(call_tool('whose'))")], "done"])
+    agent = Agent(client, name="A", context_providers=[provider(tools=whose)])
+
+    async def answer() -> None:
+        await agent.run("go", session=AgentSession(session_id="S"), function_invocation_kwargs={"user": "U"})
+
+    asyncio.run(answer())
+    assert client.results() == ["S U\n"]
+
+
+@pytest.mark.microvm
+def test_few_sandboxes_are_kept(execute_code: Make) -> None:
+    made = execute_code()
+    for n in range(8):
+        made.clear_allowed_domains()
+        made.add_allowed_domains(f"host{n}.example.org")
+        assert texts(run(made, f"print({n})")) == [f"{n}\n"]
+    assert len(made._sandboxes._lent) == 4
 
 
 @pytest.mark.microvm
