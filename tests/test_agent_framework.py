@@ -7,6 +7,8 @@ import contextlib
 import datetime as dt
 import json
 import math
+import subprocess
+import sys
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -576,6 +578,28 @@ def test_few_sandboxes_are_kept(execute_code: Make) -> None:
         made.add_allowed_domains(f"host{n}.example.org")
         assert texts(run(made, f"print({n})")) == [f"{n}\n"]
     assert len(made._sandboxes._lent) == 4
+
+
+FORKS = """\
+import asyncio, os, warnings
+from wcpod.agent_framework import HyperlightExecuteCodeTool
+
+warnings.simplefilter("ignore", DeprecationWarning)
+execute_code = HyperlightExecuteCodeTool()
+run = lambda text: asyncio.run(execute_code.invoke(arguments={"code": f"print({text!r})"}))[0].text
+print(run("parent"), end="", flush=True)
+if (child := os.fork()) == 0:
+    print(run("child"), end="", flush=True)
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+print(run("parent again"), end="")
+"""
+
+
+@pytest.mark.microvm
+def test_a_forked_child_has_sandboxes_of_its_own() -> None:
+    done = subprocess.run([sys.executable, "-c", FORKS], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.stdout, done.returncode) == ("parent\nchild\nparent again\n", 0), done.stderr
 
 
 @pytest.mark.microvm

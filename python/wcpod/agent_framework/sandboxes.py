@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import threading
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Callable
@@ -40,14 +41,17 @@ class Sandboxes:
     def __init__(self, options: SandboxOptions, forwarder: Forwarder) -> None:
         self._options = options
         self._forwarder = forwarder
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._lent: OrderedDict[Setup, _Lent] = OrderedDict()
+        self._of_parents: list[object] = []
         self._calls: Counter[str] = Counter()
         self._closed = False
 
     @asynccontextmanager
     async def sandbox(self, setup: Setup) -> AsyncIterator[Sandbox]:
         """Lends a sandbox; the event loop goes on while one boots."""
+        self._begin_in_child()
         while (lent := self._taken(setup)) is None:
             await asyncio.to_thread(self._make, setup)
         try:
@@ -74,6 +78,12 @@ class Sandboxes:
             self._lent.clear()
         for one in lent:
             one.sandbox.close()
+
+    def _begin_in_child(self) -> None:
+        """After a fork: the parent's micro-VMs stay the parent's, and a thread of his may have held the lock."""
+        if self._process != os.getpid():
+            self._of_parents.append(self._lent)
+            self._process, self._lock, self._lent = os.getpid(), threading.Lock(), OrderedDict()
 
     def _taken(self, setup: Setup) -> _Lent | None:
         with self._lock:
