@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -102,7 +103,9 @@ def test_a_folder_that_is_not_empty_is_not_written_to(saved: Path) -> None:
         made.snapshot().save(saved)
 
 
-def test_the_cache_is_filled_used_and_repaired(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_cache_is_filled_used_and_repaired(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path / "cache"))
 
     def boot_seconds() -> float:
@@ -114,8 +117,13 @@ def test_the_cache_is_filled_used_and_repaired(tmp_path: Path, monkeypatch: pyte
     (state,) = (tmp_path / "cache").iterdir()
     assert state.stat().st_mode & 0o777 == 0o700
     assert boot_seconds() == 0  # nothing was booted
+    assert caplog.record_tuples == []
     largest_blob(state).write_bytes(b"damaged")
     assert boot_seconds() > 0
+    ((logger, level, text),) = caplog.record_tuples
+    assert (logger, level) == ("wcpod.sandbox.sandbox", logging.WARNING)
+    assert text.startswith("a kept clean state could not be used: ")
+    assert str(state) in text
     assert boot_seconds() == 0
 
 

@@ -36,23 +36,28 @@ impl SnapshotCache {
         Self { folder }
     }
 
-    /// The state for an image and size, if there is a good one.
-    #[must_use]
-    pub fn find(&self, image: &Path, size: VmSize) -> Option<Snapshot> {
-        let place = self.folder.join(key(image, size)?);
-        if !place.exists() || state_folder::nobody_else_decides(&place).is_err() {
-            return None;
+    /// The state for an image and size, if there is one. One that is no good is put aside.
+    ///
+    /// # Errors
+    /// [`BridgeError::SnapshotFailed`], [`BridgeError::SnapshotRefused`]: why it is no good.
+    pub fn find(&self, image: &Path, size: VmSize) -> Result<Option<Snapshot>, BridgeError> {
+        let Some(place) = key(image, size).map(|key| self.folder.join(key)).filter(|place| place.exists()) else {
+            return Ok(None);
+        };
+        // Of a folder that others may change, `keep` says so.
+        if state_folder::nobody_else_decides(&place).is_err() {
+            return Ok(None);
         }
-        match Snapshot::load(&place) {
-            Ok(snapshot) if snapshot.facts().memory_bytes == size.memory_bytes => Some(snapshot),
-            _ => {
-                let aside = self.folder.join(format!(".damaged-{}-{:x}", process::id(), rand::random::<u64>()));
-                if state_folder::holds_only_a_state(&place) && fs::rename(&place, &aside).is_ok() {
-                    let _ = fs::remove_dir_all(aside);
-                }
-                None
-            }
+        let failed = match Snapshot::load(&place) {
+            Ok(snapshot) if snapshot.facts().memory_bytes == size.memory_bytes => return Ok(Some(snapshot)),
+            Ok(_) => BridgeError::SnapshotFailed { reason: format!("{} is of another size", place.display()) },
+            Err(error) => error,
+        };
+        let aside = self.folder.join(format!(".damaged-{}-{:x}", process::id(), rand::random::<u64>()));
+        if state_folder::holds_only_a_state(&place) && fs::rename(&place, &aside).is_ok() {
+            let _ = fs::remove_dir_all(aside);
         }
+        Err(failed)
     }
 
     /// Keeps a state for the next process. A state that another process has kept meanwhile stays.

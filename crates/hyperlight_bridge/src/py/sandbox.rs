@@ -471,20 +471,20 @@ impl SandboxCore {
 /// time, nothing else.
 fn boot_or_load(image: &std::path::Path, size: VmSize, cache: Option<PathBuf>) -> Result<MicroVm, BridgeError> {
     let cache = cache.map(SnapshotCache::at);
-    let mut survived = None;
-    if let Some(found) = cache.as_ref().and_then(|cache| cache.find(image, size)) {
-        match MicroVm::from_snapshot(&found) {
-            Ok(vm) => return Ok(vm),
-            Err(error) => survived = Some(format!("a kept clean state could not be used: {error}")),
-        }
+    let mut survived = Vec::new();
+    let found = cache.as_ref().map_or(Ok(None), |cache| cache.find(image, size));
+    match found.and_then(|found| found.map(|found| MicroVm::from_snapshot(&found)).transpose()) {
+        Ok(Some(vm)) => return Ok(vm),
+        Ok(None) => {}
+        Err(error) => survived.push(format!("a kept clean state could not be used: {error}")),
     }
     let mut vm = MicroVm::boot(GuestImage::read(image)?, size)?;
     if let Some(cache) = cache
         && let Err(error) = cache.keep(image, vm.clean())
     {
-        survived = Some(format!("the clean state could not be kept for the next process: {error}"));
+        survived.push(format!("the clean state could not be kept for the next process: {error}"));
     }
-    if let Some(what) = survived {
+    for what in survived {
         vm.survive(what);
     }
     Ok(vm)
