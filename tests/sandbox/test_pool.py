@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
@@ -91,3 +92,28 @@ async def test_a_turn_is_passed_on_by_whoever_is_cancelled_as_it_comes() -> None
         await pool._give_back(pool._all[0])
         first.cancel()
         assert (await asyncio.wait_for(second, 20)).stdout == "ok\n"
+
+
+@pytest.mark.microvm
+def test_a_borrower_may_wait_for_ever_or_not_at_all() -> None:
+    with SandboxPool(1) as pool:
+        assert pool.run("print('ok')", wait=0).stdout == "ok\n"
+        lending = pool.sandbox()
+        lending.__enter__()
+        timer = threading.Timer(0.2, lending.__exit__, (None, None, None))
+        timer.start()
+        assert pool.run("print('ok')", wait=math.inf).stdout == "ok\n"
+        timer.join()
+
+
+@pytest.mark.microvm
+async def test_a_borrower_in_a_loop_may_wait_for_ever_or_not_at_all() -> None:
+    async with await AsyncSandboxPool.create(1) as pool:
+        assert (await pool.run("print('ok')", wait=0)).stdout == "ok\n"
+        waiting = [asyncio.ensure_future(pool.run("print('ok')", wait=math.inf)) for _ in range(2)]
+        assert [result.stdout for result in await asyncio.gather(*waiting)] == ["ok\n", "ok\n"]
+        lending = pool.sandbox()
+        await lending.__aenter__()
+        with pytest.raises(TimeoutError, match=r"all 1 sandboxes of the pool were in use for 0 s"):
+            await pool.run("print('ok')", wait=0)
+        await lending.__aexit__(None, None, None)

@@ -82,7 +82,9 @@ class SandboxPool:
 
     def _take(self, timeout: float | None) -> Sandbox:
         with self._changed:
-            if not self._changed.wait_for(self._ready, timeout):
+            if not self._changed.wait_for(
+                self._ready, None if timeout is None else min(timeout, threading.TIMEOUT_MAX)
+            ):
                 raise _all_in_use(self._size, timeout)
             if self._closed:
                 raise SandboxClosed("this pool was closed")
@@ -186,10 +188,11 @@ class AsyncSandboxPool:
             return await lent.run(code, **options)
 
     async def _take(self, timeout: float | None) -> AsyncSandbox:
-        try:
-            await asyncio.wait_for(self._wait_ready(), timeout)
-        except asyncio.TimeoutError:
-            raise _all_in_use(self._size, timeout) from None
+        if not self._ready():  # `wait_for` without a moment's time does not even look
+            try:
+                await asyncio.wait_for(self._wait_ready(), timeout)
+            except asyncio.TimeoutError:
+                raise _all_in_use(self._size, timeout) from None
         if self._closed:
             raise SandboxClosed("this pool was closed")
         if self._idle:
@@ -206,8 +209,11 @@ class AsyncSandboxPool:
         self._all.append(made)
         return made
 
+    def _ready(self) -> bool:
+        return self._closed or bool(self._idle) or len(self._all) + self._making < self._size
+
     async def _wait_ready(self) -> None:
-        while not (self._closed or self._idle or len(self._all) + self._making < self._size):
+        while not self._ready():
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
             try:
