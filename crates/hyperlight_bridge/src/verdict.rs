@@ -161,7 +161,7 @@ mod tests {
     fn whatever_comes_back_is_a_verdict_and_short() {
         let verdict = judge(Err(HyperlightError::Error("[7, 7, 7] ".repeat(1 << 20))), None);
         assert_eq!(verdict.kind, Kind::Crash);
-        assert!(verdict.detail.unwrap().len() < MAX_DETAIL + 10);
+        assert!(verdict.detail.unwrap().len() < MAX_DETAIL + 10 + FILES_DROPPED.len());
     }
 
     #[test]
