@@ -2,7 +2,7 @@
 
 It prints:
 
-    ok World Cup 2026 - sample page
+    ok World Cup 2026
     blocked host example.org is not allowed; allowed: bbc.com, www.bbc.com
     fetch_url ok 200
     fetch_url blocked None

@@ -13,6 +13,8 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import importlib.metadata
+import json
 import os
 import subprocess
 import sys
@@ -121,6 +123,29 @@ def link(name: str, result: Path, compiled: Path, stdlib: Path, *options: str) -
     )
 
 
+def answer(*command: str) -> str | None:
+    """What a command prints, or None where it cannot run."""
+    try:
+        return subprocess.run(command, cwd=GUEST, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return None
+
+
+def write_provenance(papers: Path) -> None:
+    """Says beside the image what it was made from; `wcpod doctor` reads it. Without a date, so that it repeats."""
+    changed = answer("git", "status", "--porcelain", "--", ".")
+    record = {
+        "sha256": hashlib.sha256(IMAGE.read_bytes()).hexdigest(),
+        "commit": answer("git", "rev-parse", "HEAD"),
+        "local_changes": None if changed is None else bool(changed),
+        "rustc": answer("rustc", "--version"),
+        "componentize_py": importlib.metadata.version("componentize-py"),
+        **json.loads((papers / "versions.json").read_text(encoding="utf-8")),
+        "packages": json.loads((papers / "packages.json").read_text(encoding="utf-8")),
+    }
+    IMAGE.with_suffix(".json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
@@ -141,6 +166,7 @@ def main() -> None:
     if arguments.hostile:
         link("linking a hostile guest, for tests", HOSTILE, compiled, stdlib, "--features", "hostile")
     link("linking the guest image", IMAGE, compiled, stdlib)
+    write_provenance(stdlib.with_suffix(".papers"))
     say(f"{IMAGE.relative_to(PROJECT)} is up to date ({IMAGE.stat().st_size / 1e6:.0f} MB)")
 
 

@@ -39,7 +39,7 @@ def shell(way: str, command: str, folder: Path) -> subprocess.CompletedProcess[s
 def test_an_episode_is_the_same(way: str, tmp_path: Path) -> None:
     done = shell(way, "run --date 2026-06-15 --out 節目", tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert len(list((tmp_path / "節目" / "260615").iterdir())) == 4
+    assert len(list((tmp_path / "節目" / "260615").iterdir())) == 5
     assert not (tmp_path / "節目" / "260615.checkpoints").exists()
 
 
@@ -152,4 +152,4 @@ def test_a_terminal_of_another_encoding_or_that_goes_away(encoding: str, goes_aw
         os.close(controller)
     assert process.returncode == 0
     assert b"Traceback" not in shown
-    assert len(list((tmp_path / "節目" / "260615").iterdir())) == 4
+    assert len(list((tmp_path / "節目" / "260615").iterdir())) == 5
