@@ -25,7 +25,13 @@ MANIFESTS = ROOT / "deploy" / "kubernetes"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "wcpod-ci"
 BASE, IMAGE = "localhost/wcpod-test-base", "localhost/wcpod-test"
 DAY = ("--date", "2026-06-15", "--out", "/outputs")
-FILES = ["260615.notes.md", "260615.simple.zh.txt", "260615.tranditional.zh.txt", "episode.json"]
+FILES = [
+    "260615.notes.md",
+    "260615.segments.json",
+    "260615.simple.zh.txt",
+    "260615.tranditional.zh.txt",
+    "episode.json",
+]
 MISSING = [program for program in ("podman", "runc", "debootstrap") if shutil.which(program) is None]
 
 pytestmark = [

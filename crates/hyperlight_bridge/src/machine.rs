@@ -56,7 +56,10 @@ impl Machine {
         let interrupt = move || {
             handle.kill();
         };
-        let watchdog = Watchdog::start(interrupt).map_err(|source| BridgeError::NoThread { source })?;
+        let watchdog = Watchdog::start(interrupt).map_err(|source| {
+            scratch::retire(scratch);
+            BridgeError::NoThread { source }
+        })?;
         Ok(Self { sandbox: Some(sandbox), watchdog, scratch, current })
     }
 
