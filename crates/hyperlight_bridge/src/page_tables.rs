@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn any_bytes_are_answered() {
-        use rand::{Rng, SeedableRng, rngs::StdRng};
+        use rand::{RngExt, SeedableRng, rngs::StdRng};
         let mut random = StdRng::seed_from_u64(1);
         for _ in 0..500 {
             let mut entry = || random.random::<u64>() & !(FRAME | LARGE) | random.random_range(0..70) << 12 | ROOT;
