@@ -232,6 +232,26 @@ def test_a_run_that_fetches_nothing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("client", [foundry, openai])
+def test_every_fetch_fails_through_a_real_client(tmp_path: Path, client: Any) -> None:
+    failing = (host_call("error", reason="the server answered 503"),)
+    with model_server(obedient(lambda _: Reply(blocks(script("巴西队赢了。"))))) as (base_url, _):
+        model = client(base_url)
+        with pytest.raises(
+            NotEnoughSources, match=r"these fetches failed:\n- https://www.bbc.com/.*: the server answered 503"
+        ):
+            asyncio.run(
+                run_episode(
+                    day=DAY,
+                    out=tmp_path,
+                    model=model,
+                    open_runtime=lambda _: CannedRuntime(calls=failing),
+                    rules=RULES,
+                )
+            )
+    assert saved(tmp_path) == []
+
+
+@pytest.mark.parametrize("client", [foundry, openai])
 @pytest.mark.parametrize(
     ("sentence", "pages", "problem"),
     [
